@@ -77,6 +77,7 @@ const COMMANDS: &[&str] = &[
     "paths forget",
     "shell",
     "race",
+    "race serve",
     "doctor",
     "schema",
     "completions",

@@ -19,6 +19,7 @@ mod promise;
 mod readme;
 mod reproduce;
 mod run_files;
+mod schema;
 mod swarm;
 mod told;
 mod web;

@@ -13,6 +13,7 @@ mod duplex;
 mod measure;
 mod operator;
 mod race;
+mod schema;
 mod shell;
 mod sim_live;
 

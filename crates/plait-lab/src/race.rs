@@ -54,6 +54,8 @@ pub struct Heat {
     pub name: String,
     /// The links, the workload, the seed and the number of live runs.
     pub scenario: Scenario,
+    /// False if the links are real ones that were not measured. Then the scenario knows only their names.
+    pub knows_links: bool,
     /// The senders: plait, the kernel, then plain TCP on each path.
     pub entrants: Vec<Entrant>,
 }
@@ -63,7 +65,8 @@ pub struct Heat {
 pub struct RaceRun {
     /// The measures.
     pub measures: Measures,
-    /// IP bytes that each path delivered from the sender of the data.
+    /// IP bytes that each path delivered from the sender of the data; over real links, bytes of frames. Empty if
+    /// that is unknown.
     pub delivered: Vec<u64>,
 }
 
@@ -77,7 +80,7 @@ pub struct LiveRuns {
     /// Number of runs that were repeated because the emulator was late.
     pub repeated: u32,
     /// Greatest lateness of the emulator in a run that counts, in microseconds.
-    pub worst_late_us: u64,
+    pub worst_late_us: Option<u64>,
     /// Why runs do not count, in words.
     pub failures: Vec<String>,
 }
@@ -93,8 +96,12 @@ pub struct RaceDocument {
     pub seed: u64,
     /// Wanted number of live runs of each row.
     pub runs: u32,
-    /// Runs of each row in the simulator.
-    pub predicted_runs: u32,
+    /// Runs of each row in the simulator. Absent if the links are real ones that were not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_runs: Option<u32>,
+    /// The far side as given. Absent if the links were emulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// The heats, one for each pair of links.
     pub heats: Vec<HeatReport>,
     /// True if the race was interrupted, so that runs are missing.
@@ -107,7 +114,7 @@ pub struct RaceDocument {
 pub struct HeatReport {
     /// Its name; empty if it is the only one.
     pub name: String,
-    /// The paths as given, the primary first.
+    /// The paths as given, the primary first. Real links that were not measured have only names.
     pub paths: Vec<String>,
     /// The workload.
     pub workload: String,
@@ -130,7 +137,8 @@ pub struct RaceRow {
     pub cc: String,
     /// The measures by which the workload is judged, the first one first.
     pub measures: Vec<RaceMeasure>,
-    /// Share of each path in the IP bytes delivered from the sender of the data, live; mean over the runs.
+    /// Share of each path in the IP bytes delivered from the sender of the data, live; mean over the runs. Over real
+    /// links these are the bytes of all frames of the devices in the direction of the data, also of other programs.
     pub path_share: BTreeMap<String, f64>,
     /// The same share in the simulator.
     pub predicted_path_share: BTreeMap<String, f64>,
@@ -141,8 +149,9 @@ pub struct RaceRow {
     pub joined: Option<u32>,
     /// Number of live runs that were repeated because the emulator was late.
     pub repeated: u32,
-    /// Greatest lateness of the emulator in a run that counts, in microseconds.
-    pub worst_late_us: u64,
+    /// Greatest lateness of the emulator in a run that counts, in microseconds. Absent over real links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_late_us: Option<u64>,
     /// Why runs do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
@@ -222,14 +231,36 @@ impl Heat {
         }
         let plain = of(&[("schedulers", "linux"), ("cc", TCP_CC), ("kernel", KERNEL_MODEL)])?;
         entrants.extend(cells(&plain).into_iter().filter_map(of_tcp));
-        Ok(Heat { name: name.to_owned(), scenario, entrants })
+        Ok(Heat { name: name.to_owned(), scenario, knows_links: true, entrants })
     }
 
-    /// Predicts the runs of a sender. Returns `None` if `cancelled` becomes true before the end.
+    /// Reads the workload and the senders of a heat over real links that were not measured, which have these names.
+    ///
+    /// # Errors
+    /// As [`Heat::build`].
+    pub fn of_unknown_links(
+        names: &[String],
+        raw: &RawScenario,
+        senders: &str,
+        read: Reader<'_>,
+    ) -> Result<Heat, ScenarioError> {
+        let mut raw = raw.clone();
+        for name in names {
+            // A scenario needs links. No run has these, because there is no prediction.
+            raw.argument("path", &format!("{name}:rtt=1ms,rate=1gbit"))?;
+        }
+        Ok(Heat { knows_links: false, ..Heat::build("", &raw, senders, read)? })
+    }
+
+    /// Predicts the runs of a sender. Returns none if the links are unknown, and `None` if `cancelled` becomes true
+    /// before the end.
     #[must_use]
     pub fn predict(&self, entrant: &Entrant, cancelled: &AtomicBool) -> Option<Vec<RaceRun>> {
         let upward = self.scenario.workload.sender() == Role::Client;
         let mut runs = Vec::new();
+        if !self.knows_links {
+            return Some(runs);
+        }
         for run in 0..Heat::PREDICTED_RUNS {
             let seed = run_seed(self.scenario.seed, run);
             let outcome = simulate_unless(&entrant.cell, seed, &mut Unseen, cancelled)?;
@@ -293,6 +324,9 @@ impl Heat {
     }
 
     fn paths(&self) -> Vec<String> {
+        if !self.knows_links {
+            return self.scenario.paths.iter().map(|path| path.name.clone()).collect();
+        }
         let arguments = self.scenario.raw().arguments().into_iter();
         arguments.filter(|(name, _)| *name == "path").map(|(_, text)| text).collect()
     }
@@ -331,7 +365,7 @@ impl Heat {
     fn shares<'a>(&self, runs: impl Iterator<Item = &'a RaceRun>) -> BTreeMap<String, f64> {
         let mut sums = vec![0.0; self.scenario.paths.len()];
         let mut count = 0.0;
-        for run in runs {
+        for run in runs.filter(|run| !run.delivered.is_empty()) {
             let all: u64 = run.delivered.iter().sum();
             let shares = run.delivered.iter().map(|bytes| *bytes as f64 / all.max(1) as f64);
             sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
@@ -508,6 +542,29 @@ mod tests {
         assert!(fast.measures[0].paired_vs_best_path.is_none());
         assert!(fast.measures[0].predicted.is_none() && fast.predicted_path_share.is_empty());
         assert_eq!(slow.measures[0].live_over_predicted, Some(0.0));
+    }
+
+    #[test]
+    fn unknown_links_have_names_and_no_predictions() {
+        let mut raw = RawScenario::new();
+        raw.argument("workload", "download:100kB").unwrap();
+        let names = ["wlan0", "wwan0"].map(str::to_owned);
+        let heat = Heat::of_unknown_links(&names, &raw, "slot,kernel:cubic", &no_files).unwrap();
+        let senders: Vec<&str> = heat.entrants.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(senders, ["slot", "kernel:cubic", "tcp:wlan0", "tcp:wwan0"]);
+        assert_eq!(heat.predict(&heat.entrants[0], &AtomicBool::new(false)), Some(Vec::new()));
+        // The bytes of the devices are unknown in one run.
+        let one =
+            |delivered: &[u64]| Some(RaceRun { delivered: delivered.to_vec(), ..run(9.0, [0, 0]) });
+        let live = LiveRuns { runs: vec![one(&[]), one(&[30, 10])], ..LiveRuns::default() };
+        let unseen = LiveRuns { runs: vec![one(&[]); 2], ..LiveRuns::default() };
+        let live = [live.clone(), unseen, live.clone(), live];
+        let report = heat.report(&live, &vec![Vec::new(); 4]);
+        assert_eq!(report.paths, names);
+        assert_eq!(report.rows[0].path_share["wwan0"], 0.25);
+        assert!(report.rows[1].path_share.is_empty());
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(!text.contains("\"predicted\"") && !text.contains("worst_late_us"), "{text}");
     }
 
     /// The model of the kernel has its own behaviour, and plain TCP uses its path alone.

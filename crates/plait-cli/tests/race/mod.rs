@@ -2,6 +2,8 @@
 //! busy machine too.
 #![allow(unreachable_pub)]
 
+mod real;
+
 use crate::PLAIT;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
@@ -28,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("a_workload_runs_over_sockets/{}", workload.split(':').next().unwrap());
         trials.push(Trial::test(name, move || over_sockets(workload, measure)));
     }
+    trials.extend(real::trials());
     trials
 }
 

@@ -4,22 +4,34 @@ use super::{Align, Column, Emphasis, Table, again, csv as written_csv, figure, p
 use plait_lab::race::{HeatReport, RaceDocument, RaceMeasure, RaceRow};
 use plait_lab::stats::Summary;
 
-/// Explains the columns.
-const LEGEND: &str = "The value of a measure is the median over the runs, with the least and the largest one. `over \
-                      best path`: typical ratio of a run to that of the best plain TCP, with its 95 % interval. \
-                      `predicted`: median in the simulator. `off`: difference of the live median from it. The \
-                      shares of the paths are of the bytes that the links delivered from the sender, live and \
+/// Explains the values.
+const VALUES: &str = "The value of a measure is the median over the runs, with the least and the largest one. `over \
+                      best path`: typical ratio of a run to that of the best plain TCP, with its 95 % interval.";
+/// Explains the columns of predictions.
+const PREDICTED: &str =
+    " `predicted`: median in the simulator. `off`: difference of the live median from it.";
+/// Explains the shares over emulated links.
+const SHARES: &str = " The shares of the paths are of the bytes that the links delivered from the sender, live and \
                       predicted.";
+/// Explains the shares over real links.
+const SHARES_OF_DEVICES: &str = " The shares of the paths are of the bytes of all frames that their devices counted in \
+                                 the direction of the data.";
+
+fn legend(document: &RaceDocument) -> String {
+    let predicted = document.predicted_runs.map_or("", |_| PREDICTED);
+    let shares = document.to.as_ref().map_or(SHARES, |_| SHARES_OF_DEVICES);
+    format!("{VALUES}{predicted}{shares}")
+}
 
 /// Returns the race as text.
 #[must_use]
 pub fn text(document: &RaceDocument, width: usize, colour: bool) -> String {
     let mut text = String::new();
     for heat in &document.heats {
-        text += &format!("{}\n", wrap(&title(heat), width).join("\n"));
-        text += &format!("{}\n", table(heat).to_text(width, colour));
+        text += &format!("{}\n", wrap(&title(document, heat), width).join("\n"));
+        text += &format!("{}\n", table(document, heat).to_text(width, colour));
     }
-    text += &format!("{}\n", wrap(LEGEND, width).join("\n"));
+    text += &format!("{}\n", wrap(&legend(document), width).join("\n"));
     for note in notes(document) {
         text += &format!("{}\n", wrap(&note, width).join("\n"));
     }
@@ -31,9 +43,9 @@ pub fn text(document: &RaceDocument, width: usize, colour: bool) -> String {
 pub fn markdown(document: &RaceDocument) -> String {
     let mut text = String::new();
     for heat in &document.heats {
-        text += &format!("{}\n\n{}\n", title(heat), table(heat).to_markdown());
+        text += &format!("{}\n\n{}\n", title(document, heat), table(document, heat).to_markdown());
     }
-    text += &format!("{LEGEND}\n");
+    text += &format!("{}\n", legend(document));
     for note in notes(document) {
         text += &format!("\n{note}\n");
     }
@@ -95,15 +107,16 @@ fn csv_row(heat: &HeatReport, row: &RaceRow, measure: &RaceMeasure) -> Vec<Strin
         number(measure.predicted.map(|it| it.median)),
         number(measure.live_over_predicted),
         row.joined.map(|joined| joined.to_string()).unwrap_or_default(),
-        row.worst_late_us.to_string(),
+        row.worst_late_us.map(|late| late.to_string()).unwrap_or_default(),
     ]
 }
 
-fn title(heat: &HeatReport) -> String {
+fn title(document: &RaceDocument, heat: &HeatReport) -> String {
     let name = if heat.name.is_empty() { String::new() } else { format!("{}: ", heat.name) };
     let rcvbuf = heat.rcvbuf_bytes.map(|bytes| format!(", receive buffer of {bytes} bytes"));
     let (paths, rcvbuf) = (heat.paths.join(" and "), rcvbuf.unwrap_or_default());
-    format!("{name}{} over {paths}{rcvbuf}", heat.workload)
+    let to = document.to.as_ref().map(|to| format!(", far side {to}")).unwrap_or_default();
+    format!("{name}{} over {paths}{to}{rcvbuf}", heat.workload)
 }
 
 /// Returns the heading of a measure.
@@ -118,7 +131,8 @@ fn heading(name: &str) -> &str {
     }
 }
 
-fn table(heat: &HeatReport) -> Table {
+fn table(document: &RaceDocument, heat: &HeatReport) -> Table {
+    let predicts = document.predicted_runs.is_some();
     let right = |title: &str| Column::new(title, Align::Right);
     let mut columns = vec![Column::new("sender", Align::Left)];
     let names: Vec<&str> = heat.rows.first().map_or_else(Vec::new, |row| {
@@ -129,7 +143,9 @@ fn table(heat: &HeatReport) -> Table {
         if at == 0 {
             columns.push(right("over best path").dispensable(1));
         }
-        columns.extend([right("predicted"), right("off")]);
+        if predicts {
+            columns.extend([right("predicted"), right("off")]);
+        }
     }
     let paths: Vec<&str> = heat
         .rows
@@ -139,8 +155,13 @@ fn table(heat: &HeatReport) -> Table {
         .collect();
     let mut known: Vec<&str> = heat.paths.iter().map(|path| name_of(path)).collect();
     known.retain(|name| paths.contains(name));
-    columns.push(right(&known.join("/")).dispensable(3));
-    columns.push(right("predicted").dispensable(4));
+    let has_shares = !known.is_empty();
+    if has_shares {
+        columns.push(right(&known.join("/")).dispensable(3));
+    }
+    if predicts && has_shares {
+        columns.push(right("predicted").dispensable(4));
+    }
     columns.push(right("runs").dispensable(2));
     let mut table = Table::new(columns);
     for row in &heat.rows {
@@ -150,11 +171,14 @@ fn table(heat: &HeatReport) -> Table {
             if at == 0 {
                 cells.push(against(heat, row, measure));
             }
-            cells.push(measure.predicted.map_or_else(missing, |it| figure(it.median)));
-            let off = measure.live_over_predicted;
-            cells.push(off.map_or_else(missing, |off| format!("{:+.1} %", off * 100.0)));
+            if predicts {
+                cells.push(measure.predicted.map_or_else(missing, |it| figure(it.median)));
+                let off = measure.live_over_predicted;
+                cells.push(off.map_or_else(missing, |off| format!("{:+.1} %", off * 100.0)));
+            }
         }
-        for shares in [&row.path_share, &row.predicted_path_share] {
+        let predicted = predicts.then_some(&row.predicted_path_share);
+        for shares in [&row.path_share].into_iter().chain(predicted).filter(|_| has_shares) {
             let share = |name: &&str| shares.get(*name).map_or_else(missing, |it| percent(*it));
             cells.push(known.iter().map(share).collect::<Vec<_>>().join("/"));
         }
@@ -212,8 +236,7 @@ fn notes(document: &RaceDocument) -> Vec<String> {
         }
     }
     let repeated: u32 = rows().map(|(_, row)| row.repeated).sum();
-    let worst = rows().map(|(_, row)| row.worst_late_us).max().unwrap_or(0);
-    if rows().any(|(_, row)| row.counted > 0) {
+    if let Some(worst) = rows().filter_map(|(_, row)| row.worst_late_us).max() {
         notes.push(format!(
             "The emulator was at most {worst} us late. {repeated} runs were repeated because it was later."
         ));

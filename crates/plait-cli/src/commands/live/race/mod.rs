@@ -1,58 +1,83 @@
-//! `plait race`: the same workload by plait, the kernel and plain TCP, over emulated links.
+//! `plait race`: the same workload by plait, the kernel and plain TCP, over emulated links or real ones.
 
+mod kernel;
+mod message;
+mod near;
+mod rounds;
+mod serve;
 mod track;
 mod view;
 
 use crate::commands::live::emulated::{KEYS_HELP, check_keys, given_paths};
-use crate::console::{Console, json};
+use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
-use crate::flags::{names_file, whole};
+use crate::flags::{names_file, paths_of_links, whole};
 use crate::output::{Output, TableFormat};
 use crate::progress;
-use plait_app::file;
+use near::{Ends, Near};
+use plait_app::{Workload, file};
 use plait_base::Span;
-use plait_lab::race::{Heat, LiveRuns, RaceDocument, RaceRun, SCHEMA};
+use plait_lab::race::{Heat, RaceDocument, RaceRun, SCHEMA};
 use plait_lab::scenario::quoted;
 use plait_lab::{RawScenario, scoreboard};
 use plait_live::transfer::Transfer;
 use plait_report::render::race;
+use rounds::{Race, none};
 use std::sync::atomic::{AtomicBool, Ordering};
 use track::Track;
 
 const EXAMPLES: &str = "Examples:
   plait race --path wifi-home --path lte-att --workload download:2MB --predict
-  plait race --links D --schedulers slot,minrtt,kernel:cubic --predict";
+  plait race --to 10.0.0.1 --from eth0 --from eth1 --workload bulk:5s --dry-run";
 
 /// Race plait against Multipath TCP of the kernel and plain TCP
 ///
-/// Sends the workload over emulated links by each sender in turns: the schedulers of plait, Multipath TCP of this
-/// host's kernel, and its plain TCP on each path. Each run has fresh network namespaces. The other end is the
-/// kernel in each row. Beside each row is the prediction of the simulator, which models the kernel as Linux 6.18.
-/// While it runs, a terminal shows the rate and the queue of each path, and the medians so far.
+/// Sends the workload by each sender in turns: the schedulers of plait, Multipath TCP of the kernel, and its plain TCP on
+/// each path. The other end is the kernel in each row. Beside each row is the prediction of the simulator, which models
+/// the kernel as Linux 6.18. While it runs, a terminal shows the rate of each path, and the medians so far.
 ///
-/// A run counts if the emulator was never later than --late; otherwise it is repeated, up to 8 times in all. Both
-/// ends run in the real-time class of the kernel's scheduler if `chrt` is there. Needs CAP_SYS_ADMIN and
-/// CAP_NET_ADMIN, except with --predict.
+/// The links are emulated, and each run has fresh network namespaces. A run counts if the emulator was never later than
+/// --late; otherwise it is repeated, up to 8 times in all. Both ends run in the real-time class of the kernel's scheduler
+/// if `chrt` is there. Needs CAP_SYS_ADMIN and CAP_NET_ADMIN, except with --predict.
 ///
-/// Exit codes: 0 if a run of each row counts; 2 for wrong arguments; 3 for a missing privilege or kernel feature;
-/// 4 if no run of a row counts; 130 after Ctrl-C, with the runs that have ended.
+/// With --to and --from the links are real ones to a host that runs `plait race serve`. There are predictions if --links
+/// has the measured links. Uploads by plait need CAP_NET_ADMIN and CAP_NET_RAW; the near side of all others needs no
+/// privilege.
+///
+/// Exit codes: 0 if each row has a run that counts; 2 for wrong arguments; 3 for a missing privilege or kernel feature;
+/// 4 if a row has no such run, or the far side fails; 130 after Ctrl-C. The runs that have ended are written in any case.
 #[derive(clap::Args, Debug)]
-#[command(before_help = EXAMPLES)]
+#[command(before_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
-    #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present = "links", help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
+    #[command(subcommand)]
+    task: Option<Task>,
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present_any = ["links", "to"], help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
     path: Vec<String>,
-    /// The data: download:SIZE, upload:SIZE, bulk:TIME, stream:SIZE@INTERVAL,for=TIME and others
+    /// The data, such as download:2MB or stream:20kB@40ms,for=10s
     ///
     /// All of `plait list workloads` with one connection, except burst.
     #[arg(long, value_name = "WORKLOAD", required_unless_present = "links")]
     workload: Option<String>,
-    /// Take the paths from a file of links, or run the links and loads A to F of docs/promise.md
+    /// Use real links to this host, which runs `plait race serve`
     ///
-    /// A file is one that `plait measure` writes (TOML); its name ends in .toml or has a slash. A to F have a workload
-    /// of their own.
+    /// Its port is 7789 if none is given.
+    #[arg(long, value_name = "HOST[:PORT]", requires = "from", conflicts_with_all = ["path", "late", "predict"])]
+    to: Option<String>,
+    /// Device or address where a path to --to starts; once per path
+    ///
+    /// NAME=DEVICE gives the path another name. A connection starts on the first path. The kernel needs an endpoint for
+    /// each further one (`plait doctor kernel`).
+    #[arg(long, value_name = "[NAME=]DEVICE|ADDR", requires = "to")]
+    from: Vec<String>,
+    /// A file of links, or the links and loads A to F of docs/promise.md
+    ///
+    /// A file is one that `plait measure` writes (TOML) and has the paths; its name ends in .toml or has a slash. A to F have a workload
+    /// of their own. With --to, the links of the file with the names of --from are those of the predictions.
     #[arg(long, value_name = "FILE|A-F|A,B,...", conflicts_with = "path")]
     links: Option<String>,
-    /// Schedulers of plait, and the kernel's Multipath TCP as kernel:CC; plain TCP is always there
+    /// Schedulers, and kernel:CC
+    ///
+    /// kernel:CC is Multipath TCP of the kernel with the congestion controller CC. Plain TCP is always there.
     #[arg(
         long,
         alias = "scheduler",
@@ -61,7 +86,7 @@ pub(crate) struct Args {
     )]
     schedulers: String,
     /// Congestion controller of plait
-    #[arg(long, value_name = "CC", default_value = "cubic")]
+    #[arg(long, hide_short_help = true, value_name = "CC", default_value = "cubic")]
     cc: String,
     /// Receive buffer of the kernel's end (SO_RCVBUF) [default: the kernel tunes it]
     #[arg(long, hide_short_help = true, value_name = "SIZE")]
@@ -70,7 +95,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole(1, 1_000))]
     runs: u64,
     /// Seed of the first run
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX))]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value = "1", value_parser = whole(0, u64::MAX))]
     seed: u64,
     /// Greatest lateness of the emulator in a run that counts
     #[arg(long, hide_short_help = true, value_name = "TIME", default_value = "2ms", value_parser = lateness)]
@@ -78,8 +103,16 @@ pub(crate) struct Args {
     /// Make only the predictions; needs no privilege
     #[arg(long)]
     predict: bool,
+    /// Print the runs over real links, and send nothing
+    #[arg(long, hide_short_help = true, requires = "to")]
+    dry_run: bool,
     #[command(flatten)]
     output: Output,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Task {
+    Serve(serve::Args),
 }
 
 fn lateness(text: &str) -> Result<Span, String> {
@@ -91,15 +124,42 @@ fn lateness(text: &str) -> Result<Span, String> {
     }
 }
 
+/// Where the live runs are made.
+enum Ground {
+    None,
+    Emulated(Track),
+    Real(Box<Near>),
+}
+
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    let heats = args.heats()?;
+    if let Some(Task::Serve(args)) = &args.task {
+        return serve::run(args, console);
+    }
+    let ends = args.to.as_ref().map(|to| Ends::read(to, &args.from)).transpose()?;
+    let heats = match &ends {
+        Some(ends) => vec![args.real_heat(ends)?],
+        None => args.heats()?,
+    };
+    if let (Some(ends), [heat], true) = (&ends, &heats[..], args.dry_run) {
+        return deliver(&ends.plan(heat, args.runs), None);
+    }
     args.output.check()?;
-    let track = if args.predict { None } else { Some(Track::prepare(&heats, args.late)?) };
+    let mut ground = match (ends, &heats[..]) {
+        (Some(ends), [heat]) => Ground::Real(Box::new(Near::prepare(ends, heat)?)),
+        _ if args.predict => Ground::None,
+        _ => Ground::Emulated(Track::prepare(&heats, args.late)?),
+    };
     let cancelled = progress::on_interrupt()?;
-    let (predicted, finished) = predictions(&heats, cancelled, console);
-    let live = match track {
-        Some(track) if finished => track.run(&heats, args.runs, cancelled, console)?,
-        _ => heats.iter().map(|heat| vec![LiveRuns::default(); heat.entrants.len()]).collect(),
+    let predict = || predictions(&heats, cancelled, console);
+    let (predicted, finished) = match &mut ground {
+        Ground::Real(near) => near.meanwhile(predict),
+        _ => predict(),
+    };
+    let race = Race { heats: &heats, runs: args.runs, cancelled, console };
+    let live = match &mut ground {
+        Ground::Emulated(track) if finished => track.run(race)?,
+        Ground::Real(near) if finished => near.run(race)?,
+        _ => none(&heats),
     };
     let reports = heats.iter().zip(&live).zip(&predicted);
     let document = RaceDocument {
@@ -107,13 +167,19 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         command: args.command_line(),
         seed: args.seed,
         runs: u32::try_from(args.runs).unwrap_or(u32::MAX),
-        predicted_runs: Heat::PREDICTED_RUNS,
+        predicted_runs: heats.iter().all(|it| it.knows_links).then_some(Heat::PREDICTED_RUNS),
+        to: args.to.clone(),
         heats: reports.map(|((heat, live), predicted)| heat.report(live, predicted)).collect(),
         interrupted: cancelled.load(Ordering::Relaxed),
     };
     args.output.deliver(&args.text(&document, console)?)?;
     if document.interrupted {
         return Err(Failure::Interrupted);
+    }
+    if let Ground::Real(near) = &ground
+        && let Some(problem) = &near.lost
+    {
+        return Err(Failure::Peer(problem.clone()));
     }
     let empty = document.heats.iter().flat_map(|heat| &heat.rows).find(|row| row.counted == 0);
     match empty.filter(|_| !args.predict) {
@@ -123,6 +189,12 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// Returns a text of the other side without control characters, and not longer than a few lines.
+fn plain(text: &str) -> String {
+    let kept = text.chars().take(1_000);
+    kept.map(|it| if it.is_control() && it != '\n' { '?' } else { it }).collect()
 }
 
 /// Predicts all rows. Returns false with the finished ones if it was cancelled.
@@ -149,21 +221,9 @@ impl Args {
     /// Returns the heats of the race.
     fn heats(&self) -> Result<Vec<Heat>, Failure> {
         let heat = |name: &str, settings: &[(&str, String)]| -> Result<Heat, Failure> {
-            let mut raw = RawScenario::new();
-            for (name, text) in settings {
-                raw.argument(name, text)?;
-            }
-            raw.argument("cc", &self.cc)?;
-            raw.argument("runs", &self.runs.to_string())?;
-            raw.argument("seed", &self.seed.to_string())?;
+            let raw = self.raw(settings)?;
             let heat = Heat::build(name, &raw, &self.schedulers, &file::named)?;
-            if let Some(why) = Transfer::obstacle(&heat.scenario.workload) {
-                return Err(Failure::Usage(format!(
-                    "--workload: `{}`: it does not run over sockets: {why}\n  \
-                     allowed: a workload with one connection, such as download:2MB",
-                    heat.scenario.workload
-                )));
-            }
+            check_workload(&heat, "does not run over sockets", Transfer::obstacle)?;
             Ok(heat)
         };
         let file = self.links.as_deref().filter(|links| names_file(links));
@@ -180,10 +240,7 @@ impl Args {
         }
         let mut settings = Vec::new();
         if self.workload.is_none() {
-            return Err(Failure::Usage(
-                "--workload: it is missing\n  give the data, such as --workload download:2MB"
-                    .to_owned(),
-            ));
+            return Err(no_workload());
         }
         for path in given_paths(&self.path, file)? {
             check_keys(&path)?;
@@ -192,6 +249,39 @@ impl Args {
         settings.extend(self.workload.iter().map(|text| ("workload", text.clone())));
         settings.extend(self.rcvbuf.iter().map(|text| ("rcvbuf", text.clone())));
         Ok(vec![heat("", &settings)?])
+    }
+
+    /// Returns these settings with those that all links have in common.
+    fn raw(&self, settings: &[(&str, String)]) -> Result<RawScenario, Failure> {
+        let mut raw = RawScenario::new();
+        for (name, text) in settings {
+            raw.argument(name, text)?;
+        }
+        raw.argument("cc", &self.cc)?;
+        raw.argument("runs", &self.runs.to_string())?;
+        raw.argument("seed", &self.seed.to_string())?;
+        Ok(raw)
+    }
+
+    /// Returns the heat over real links.
+    fn real_heat(&self, ends: &Ends) -> Result<Heat, Failure> {
+        let names = ends.names();
+        let mut settings = Vec::new();
+        if let Some(links) = &self.links {
+            settings = links_named(links, &names)?;
+        }
+        settings.extend(self.workload.iter().map(|text| ("workload", text.clone())));
+        settings.extend(self.rcvbuf.iter().map(|text| ("rcvbuf", text.clone())));
+        if self.workload.is_none() {
+            return Err(no_workload());
+        }
+        let raw = self.raw(&settings)?;
+        let heat = match self.links {
+            Some(_) => Heat::build("", &raw, &self.schedulers, &file::named)?,
+            None => Heat::of_unknown_links(&names, &raw, &self.schedulers, &file::named)?,
+        };
+        check_workload(&heat, "does not run between two hosts", Transfer::obstacle_between_hosts)?;
+        Ok(heat)
     }
 
     fn text(&self, document: &RaceDocument, console: Console) -> Result<String, Failure> {
@@ -209,6 +299,8 @@ impl Args {
         let mut words = vec!["plait race".to_owned()];
         let mut flag = |name: &str, text: &str| words.push(format!("--{name} {}", quoted(text)));
         self.path.iter().for_each(|path| flag("path", path));
+        self.to.iter().for_each(|to| flag("to", to));
+        self.from.iter().for_each(|from| flag("from", from));
         for (name, text) in
             [("links", &self.links), ("workload", &self.workload), ("rcvbuf", &self.rcvbuf)]
         {
@@ -218,10 +310,63 @@ impl Args {
         flag("cc", &self.cc);
         flag("runs", &self.runs.to_string());
         flag("seed", &self.seed.to_string());
-        flag("late", &self.late.to_string());
+        if self.to.is_none() {
+            flag("late", &self.late.to_string());
+        }
         if self.predict {
             words.push("--predict".to_owned());
         }
         words.join(" ")
     }
+}
+
+fn no_workload() -> Failure {
+    let text = "--workload: it is missing\n  give the data, such as --workload download:2MB";
+    Failure::Usage(text.to_owned())
+}
+
+/// Fails if there is an obstacle to the workload of a heat.
+fn check_workload(
+    heat: &Heat,
+    problem: &str,
+    obstacle: fn(&Workload) -> Option<&'static str>,
+) -> Result<(), Failure> {
+    let workload = &heat.scenario.workload;
+    match obstacle(workload) {
+        Some(why) => Err(Failure::Usage(format!(
+            "--workload: `{workload}`: it {problem}: {why}\n  \
+             allowed: a workload with one connection, such as download:2MB"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the links of a file that have these names, in the order of the names, and the shared links.
+fn links_named(file: &str, names: &[String]) -> Result<Vec<(&'static str, String)>, Failure> {
+    if !names_file(file) {
+        return Err(Failure::Usage(format!(
+            "--links: `{file}`: with --to it is a file\n  give one that `plait measure` writes, such as links.toml"
+        )));
+    }
+    let all = paths_of_links(file)?;
+    let name_of = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    let mut chosen = Vec::new();
+    for name in names {
+        let found = all.iter().find(|(key, text)| *key == "path" && name_of(text) == *name);
+        let found = found.ok_or_else(|| {
+            Failure::Usage(format!(
+                "--links: `{file}`: it has no link `{name}`, a path of --from\n  \
+                 measure it: plait measure HOST --from {name} -o {file}"
+            ))
+        })?;
+        chosen.push(found.clone());
+    }
+    let via = |(_, text): &(&str, String), link: &str| {
+        text.split([',', ':']).any(|field| field.strip_prefix("via=") == Some(link))
+    };
+    let shared = all.iter().filter(|(key, text)| {
+        *key != "path" && chosen.iter().any(|path| via(path, &name_of(text)))
+    });
+    let shared: Vec<_> = shared.cloned().collect();
+    Ok(chosen.into_iter().chain(shared).collect())
 }

@@ -1,34 +1,18 @@
-//! The live runs of a race.
+//! The live runs of a race over emulated links.
 
-use super::view::View;
+use super::kernel::check_controllers;
+use super::rounds::{Race, Turn, count, deadline, failed, settings, way};
+use super::view::{Gauge, View};
 use crate::commands::live::emulated::{lines, not_made};
-use crate::console::Console;
 use crate::failure::Failure;
-use plait_app::Role;
 use plait_base::Span;
-use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
-use plait_lab::race::{Entrant, Heat, LiveRuns, RaceRun, Stack};
-use plait_lab::run_seed;
-use plait_live::emulate::{Line, Network};
+use plait_lab::race::{Heat, LiveRuns, Stack};
+use plait_live::emulate::{Gauges, Network, Reading};
 use plait_live::transfer::{Sender, Transfer, Transferred};
-use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-/// Longest time that a run may take beyond the duration of its workload.
-const LONGEST_REST: Span = Span::from_secs(300);
 /// Most tries of a run.
 const TRIES: u32 = 8;
-/// Congestion controllers of the kernel that a new connection may take.
-const CONTROLLERS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-
-/// The links of a run, and the view that shows them.
-#[derive(Clone, Copy)]
-struct Course<'a> {
-    lines: &'a [Line],
-    seed: u64,
-    view: &'a View,
-}
 
 /// Makes the live runs.
 pub(super) struct Track {
@@ -39,20 +23,7 @@ pub(super) struct Track {
 impl Track {
     /// Checks that this host can run the heats.
     pub(super) fn prepare(heats: &[Heat], late: Span) -> Result<Track, Failure> {
-        let available = fs::read_to_string(CONTROLLERS).unwrap_or_default();
-        for heat in heats {
-            for entrant in &heat.entrants {
-                let (Stack::Kernel(cc) | Stack::Tcp(_, cc)) = &entrant.stack else { continue };
-                if !available.split_whitespace().any(|known| known == cc) {
-                    return Err(Failure::Privilege(format!(
-                        "--schedulers: `{}`: the kernel has no congestion controller `{cc}`\n  \
-                         it has {}; load it: modprobe tcp_{cc}",
-                        entrant.name,
-                        available.trim()
-                    )));
-                }
-            }
-        }
+        heats.iter().try_for_each(|heat| check_controllers(&heat.entrants))?;
         if let Some(heat) = heats.first() {
             let lines = lines(&heat.scenario, heat.scenario.seed)?;
             drop(Network::build(&lines, 1).map_err(|error| not_made(&error))?);
@@ -60,57 +31,26 @@ impl Track {
         Ok(Track { late })
     }
 
-    /// Makes `runs` runs of each sender. In each round, every heat and every sender has one run, so that changes
-    /// of the machine over time affect all alike. The order of the senders changes from round to round.
-    pub(super) fn run(
-        &self,
-        heats: &[Heat],
-        runs: u64,
-        cancelled: &AtomicBool,
-        console: Console,
-    ) -> Result<Vec<Vec<LiveRuns>>, Failure> {
-        let mut live: Vec<Vec<LiveRuns>> =
-            heats.iter().map(|heat| vec![LiveRuns::default(); heat.entrants.len()]).collect();
-        let view = View::start(console);
-        for round in 0..runs {
-            for (heat, live) in heats.iter().zip(&mut live) {
-                let seed = run_seed(heat.scenario.seed, u32::try_from(round).unwrap_or(u32::MAX));
-                let lines = lines(&heat.scenario, seed)?;
-                let count = heat.entrants.len();
-                for turn in 0..count {
-                    let at = (turn + round as usize) % count;
-                    let entrant = &heat.entrants[at];
-                    let place = if heat.name.is_empty() { "" } else { " " };
-                    let (name, sender, round) = (&heat.name, &entrant.name, round + 1);
-                    let heading = format!("{round}/{runs}{place}{name} {sender}");
-                    view.head(format!("{heading}, {}", heat.scenario.workload));
-                    view.stand(heat, live);
-                    let course = Course { lines: &lines, seed, view: &view };
-                    let Some(said) = self.one(heat, entrant, course, cancelled, &mut live[at])
-                    else {
-                        break;
-                    };
-                    view.remark(console, &format!("{heading}: {said}"));
-                }
-            }
-            if cancelled.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        Ok(live)
+    /// Makes the runs of each sender.
+    pub(super) fn run(&self, race: Race<'_>) -> Result<Vec<Vec<LiveRuns>>, Failure> {
+        let view = View::start(race.console);
+        race.run(&view, |turn| self.one(race, turn, &view))
     }
 
     /// Makes one run of a sender, and repeats it if the emulator was late. Returns its result in words, or `None`
     /// if it was cancelled.
     fn one(
         &self,
-        heat: &Heat,
-        entrant: &Entrant,
-        Course { lines, seed, view }: Course<'_>,
-        cancelled: &AtomicBool,
-        live: &mut LiveRuns,
-    ) -> Option<String> {
-        let sender = sender(&entrant.stack);
+        Race { cancelled, .. }: Race<'_>,
+        Turn { heat, entrant, seed, live }: Turn<'_>,
+        view: &View,
+    ) -> Result<Option<String>, Failure> {
+        let lines = lines(&heat.scenario, seed)?;
+        let sender = match &entrant.stack {
+            Stack::Plait(scheduler, cc) => Sender::Plait(Box::new(settings(scheduler, cc))),
+            Stack::Kernel(cc) => Sender::Kernel(cc.clone()),
+            Stack::Tcp(path, cc) => Sender::Tcp(*path, cc.clone()),
+        };
         let transfer = Transfer {
             workload: &heat.scenario.workload,
             sender: &sender,
@@ -119,85 +59,48 @@ impl Track {
         };
         let names: Vec<_> = lines.iter().map(|it| it.name.clone()).collect();
         let way = way(heat);
+        let watch = |gauges: Gauges| view.watch(&names, move || readings(&gauges, way));
         let mut late = Span::ZERO;
         for _ in 0..TRIES {
             if cancelled.load(Ordering::Relaxed) {
-                return None;
+                return Ok(None);
             }
-            match transfer.run(lines, seed, cancelled, |links| view.watch(links, &names, way)) {
+            match transfer.run(&lines, seed, cancelled, watch) {
                 Ok(Some(run)) => {
                     late = run.report.lateness.worst();
                     if late <= self.late {
-                        return Some(count(heat, run, live));
+                        return Ok(Some(counted(heat, run, live)));
                     }
                     live.repeated += 1;
                 }
-                Ok(None) if cancelled.load(Ordering::Relaxed) => return None,
+                Ok(None) if cancelled.load(Ordering::Relaxed) => return Ok(None),
                 Ok(None) => {
-                    return Some(failed(live, format!("not finished after {}", deadline(heat))));
+                    let why = format!("not finished after {}", deadline(heat));
+                    return Ok(Some(failed(live, why)));
                 }
-                Err(error) => return Some(failed(live, error.to_string())),
+                Err(error) => return Ok(Some(failed(live, error.to_string()))),
             }
         }
         let why = format!("the emulator was late in each of {TRIES} tries, the last time {late}");
-        Some(failed(live, why))
+        Ok(Some(failed(live, why)))
     }
 }
 
-/// Returns the time after which an unfinished run is aborted.
-fn deadline(heat: &Heat) -> Span {
-    let workload = heat.scenario.workload.duration().unwrap_or(Span::ZERO);
-    heat.scenario.deadline().min(workload + LONGEST_REST)
-}
-
-/// Returns 0 if the data goes down, and 1 if it goes up.
-fn way(heat: &Heat) -> usize {
-    usize::from(heat.scenario.workload.sender() == Role::Client)
+/// Returns the readings of the links in one direction.
+fn readings(gauges: &Gauges, way: usize) -> Vec<Gauge> {
+    let gauge = |both: [Reading; 2]| {
+        let Reading { left_bytes, queued_bytes } = both[way];
+        Gauge { bytes: left_bytes, queued_bytes: Some(queued_bytes) }
+    };
+    gauges.read().into_iter().map(gauge).collect()
 }
 
 /// Adds a run that counts, and returns its result in words.
-fn count(heat: &Heat, run: Transferred, live: &mut LiveRuns) -> String {
+fn counted(heat: &Heat, run: Transferred, live: &mut LiveRuns) -> String {
     let Transferred { measures, report, joins } = run;
-    let way = way(heat);
-    let delivered = report.links.iter().map(|link| link[way].delivered_bytes).collect();
+    let delivered = report.links.iter().map(|link| link[way(heat)].delivered_bytes).collect();
     let late_us = report.lateness.worst().as_micros();
-    live.worst_late_us = live.worst_late_us.max(late_us);
-    live.joined += u32::from(joins > 0);
-    let names = plait_lab::race::measures(&heat.scenario.workload);
-    let value = |name: &&str| {
-        let value = measures.value(name).map_or_else(|| "-".to_owned(), |it| format!("{it:.1}"));
-        format!("{name}={value}")
-    };
-    let said: Vec<String> = names.iter().map(value).collect();
-    live.runs.push(Some(RaceRun { measures, delivered }));
-    format!("{}, {joins} joins, at most {late_us} us late", said.join(" "))
-}
-
-/// Adds a run that does not count.
-fn failed(live: &mut LiveRuns, why: String) -> String {
-    live.runs.push(None);
-    live.failures.push(why.clone());
-    why
-}
-
-fn sender(stack: &Stack) -> Sender {
-    match stack {
-        Stack::Plait(scheduler, cc) => {
-            let (scheduler, cc) = (scheduler.clone(), cc.clone());
-            Sender::Plait(Box::new(ConnectionSpec {
-                // As `plait serve` and `plait get`.
-                config: Config::default().with(|it| {
-                    it.packets.superpacket = Config::SUPERPACKET;
-                    it.joins.timing = JoinTiming::Agreed;
-                    it.window.pacing = Pacing::asked_by(&scheduler);
-                }),
-                paths: Vec::new(),
-                scheduler: Arc::new(move || scheduler.build()),
-                controller: Arc::new(move |_| cc.build()),
-                addresses: Vec::new(),
-            }))
-        }
-        Stack::Kernel(cc) => Sender::Kernel(cc.clone()),
-        Stack::Tcp(path, cc) => Sender::Tcp(*path, cc.clone()),
-    }
+    live.worst_late_us = live.worst_late_us.max(Some(late_us));
+    let said = count(heat, (measures, delivered), joins, live);
+    format!("{said}, at most {late_us} us late")
 }

@@ -6,7 +6,6 @@ use plait_base::Time;
 use plait_lab::race::{Entrant, Heat, LiveRuns, is_higher_better, measures};
 use plait_lab::stats::median;
 use plait_live::Clock;
-use plait_live::emulate::{Gauges, Reading};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,13 +26,20 @@ struct Standing {
     median: Option<f64>,
 }
 
+/// The reading of a path, in the direction of the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Gauge {
+    /// Bytes that it has carried.
+    pub(super) bytes: u64,
+    /// Bytes in its queue, if they are known.
+    pub(super) queued_bytes: Option<u64>,
+}
+
 /// The links of the current run.
 struct Course {
-    gauges: Gauges,
-    /// 0 if the data goes down, 1 if it goes up.
-    way: usize,
+    read: Box<dyn Fn() -> Vec<Gauge> + Send>,
     names: Vec<String>,
-    before: Option<(Time, Vec<Reading>)>,
+    before: Option<(Time, Vec<Gauge>)>,
     /// Bits a second of each path, the newest last.
     rates: Vec<VecDeque<f64>>,
 }
@@ -41,12 +47,12 @@ struct Course {
 impl Course {
     /// Reads the links, and returns a line for each path.
     fn lines(&mut self, now: Time) -> Vec<String> {
-        let readings: Vec<Reading> = self.gauges.read().iter().map(|both| both[self.way]).collect();
+        let readings = (self.read)();
         let Course { before, rates, .. } = self;
         if let Some((then, old)) = before {
             let seconds = now.since(*then).as_secs_f64().max(1e-3);
             for ((rates, new), old) in rates.iter_mut().zip(&readings).zip(old) {
-                let bytes = new.left_bytes.saturating_sub(old.left_bytes);
+                let bytes = new.bytes.saturating_sub(old.bytes);
                 rates.push_back(bytes as f64 * 8.0 / seconds);
                 if rates.len() > HISTORY {
                     rates.pop_front();
@@ -55,11 +61,12 @@ impl Course {
         }
         let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let most = self.rates.iter().flatten().copied().fold(1.0, f64::max);
-        let line = |((name, reading), rates): ((&String, &Reading), &VecDeque<f64>)| {
+        let line = |((name, reading), rates): ((&String, &Gauge), &VecDeque<f64>)| {
             let rate = rates.back().copied().unwrap_or(0.0) / 1e6;
-            let queue = reading.queued_bytes as f64 / 1e3;
+            let queue = |bytes| format!("  queue {:6.0} kB", bytes as f64 / 1e3);
+            let queue = reading.queued_bytes.map(queue).unwrap_or_default();
             let drawn: String = rates.iter().map(|rate| block(rate / most)).collect();
-            format!("  {name:width$}  {rate:7.2} Mbit/s  queue {queue:6.0} kB  {drawn}")
+            format!("  {name:width$}  {rate:7.2} Mbit/s{queue}  {drawn}")
         };
         let lines = self.names.iter().zip(&readings).zip(&self.rates).map(line).collect();
         self.before = Some((now, readings));
@@ -143,11 +150,11 @@ impl View {
         locked(&self.state).heading = heading;
     }
 
-    /// Shows these links, whose data goes down (0) or up (1).
-    pub(super) fn watch(&self, gauges: Gauges, names: &[String], way: usize) {
+    /// Shows these links. `read` returns the reading of each.
+    pub(super) fn watch(&self, names: &[String], read: impl Fn() -> Vec<Gauge> + Send + 'static) {
         let rates = vec![VecDeque::new(); names.len()];
-        let names = names.to_vec();
-        locked(&self.state).course = Some(Course { gauges, way, names, before: None, rates });
+        let (names, read) = (names.to_vec(), Box::new(read));
+        locked(&self.state).course = Some(Course { read, names, before: None, rates });
     }
 
     /// Shows the medians of a heat so far.
@@ -202,6 +209,21 @@ mod tests {
         assert_eq!(bars, [0, 10, 30]);
         let lines = standings(&all, "goodput_mbps");
         assert!(lines[1].contains("kernel:cubic"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_path_shows_its_rate_and_its_queue_if_that_is_known() {
+        let gauge = |queued_bytes| vec![Gauge { bytes: 1_250_000, queued_bytes }];
+        for (queued, expected) in [(Some(60_000), "queue     60 kB"), (None, "0.00 Mbit/s  ")] {
+            let read: Box<dyn Fn() -> Vec<Gauge> + Send> = Box::new(move || gauge(queued));
+            let (names, rates) = (vec!["wifi".to_owned()], vec![VecDeque::new()]);
+            let before = Some((Time::ZERO, vec![Gauge { bytes: 0, queued_bytes: None }]));
+            let mut course = Course { read, names, before, rates };
+            let first = course.lines(Time::ZERO + plait_base::Span::from_secs(1)).remove(0);
+            assert!(first.starts_with("  wifi    10.00 Mbit/s"), "{first}");
+            let later = course.lines(Time::ZERO + plait_base::Span::from_secs(2)).remove(0);
+            assert!(later.contains(expected) && later.ends_with("█▁"), "{later}");
+        }
     }
 
     #[test]
