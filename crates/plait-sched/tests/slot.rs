@@ -95,6 +95,45 @@ fn a_path_of_unknown_rate_that_has_carried_the_connection_alone_carries_new_data
     }
 }
 
+/// A path of which nothing is known but its RTT may be far slower than its window suggests.
+#[test]
+fn an_untried_path_carries_copies_only_until_it_has_delivered_ten_segments() {
+    for (delivered, new_data) in [(9, false), (10, true)] {
+        let mut scheduler = build("slot");
+        let mut model = paths(200);
+        let second = model.subflows.split_off(1);
+        let ack = |subflow, bytes, rtt| Notice::Acked {
+            subflow,
+            bytes,
+            rtt: Some(Span::from_millis(rtt)),
+            bandwidth: 0,
+        };
+        // The first path has carried the connection alone.
+        scheduler.on_notice(&model.view(), ack(MAIN, MSS, MAIN_RTT));
+        model.subflows.extend(second);
+        scheduler.on_notice(&model.view(), ack(SIDE, delivered * MSS, SIDE_RTT));
+        let sent = send_all(&mut *scheduler, &mut model);
+        let new = sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. }));
+        assert_eq!(new, new_data, "{delivered}: {sent:?}");
+    }
+}
+
+/// Segments that leave a path at once after a pause wait for each other. On the side path the first arrives after
+/// 10 ms and each other one 4 ms later, on the main path the first after 20 ms. So the fourth segment goes there.
+/// Without the rule, data within the 20 ms of the side path's RTT seems to wait for nothing.
+#[test]
+fn segments_after_a_pause_wait_for_each_other() {
+    for (backlog, on_side) in [("on", 3), ("off", 7)] {
+        let mut scheduler = build(&format!("slot:backlog={backlog},hedge=off,risk=0,doubt=off"));
+        let mut model = paths(200);
+        teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+        teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+        let sent = send_all(&mut *scheduler, &mut model);
+        let first_on_main = sent.iter().position(|it| it.0 == MAIN);
+        assert_eq!(first_on_main, Some(on_side), "backlog={backlog}: {sent:?}");
+    }
+}
+
 #[test]
 fn a_side_path_of_known_rate_carries_new_data() {
     let mut scheduler = build("slot");

@@ -87,6 +87,8 @@ impl Slot {
             let range = DataRange::with_len(first.start.saturating_add(at * mss), mss);
             let arrives = view.now + path.last_arrives_in((at + 1) * mss);
             self.flights.sent(Flight { range, subflow, arrives, lost: false });
+            let backlog = &mut self.lanes[subflow.index()].backlog;
+            backlog.on_sent(view.now, mss, path.rate, false);
         }
         let burst = Burst { data: DataRange::with_len(first.start, count * mss), subflow };
         self.burst = Some(burst);

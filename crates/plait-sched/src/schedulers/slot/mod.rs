@@ -1,11 +1,13 @@
 //! slot: each segment goes where it arrives first, and a slower path takes the data that arrives with
 //! it in order.
 
+mod backlog;
 mod burst;
 mod estimate;
 mod flights;
 mod loss;
 mod params;
+mod paths;
 mod rate;
 mod saved;
 
@@ -16,14 +18,16 @@ use crate::{
     Scheduler, View, What, WhenFull,
 };
 use alloc::boxed::Box;
+use backlog::Backlog;
 use burst::Burst;
-use estimate::{Estimate, Paths, Rules, Work};
+use estimate::{Estimate, Rules};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use params::{
-    BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE, QUEUED,
-    RISK, SIDE_CAP,
+    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE,
+    QUEUED, RISK, ROUND, SIDE_CAP,
 };
+use paths::{Paths, Work};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
 
@@ -39,22 +43,28 @@ For each path, slot predicts when a segment sent now would arrive:
     arrival = min_rtt / 2 + queue
     queue   = max(0, (inflight + queued + segment) / rate - min_rtt)
 
-The queue is at least the wait that the latest RTT sample shows. Before the first rate sample it is
-srtt - min_rtt. The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample
-is taken from a run of up to 16 steps if the link set its pace: the segments left at least twice as
-fast as they were acknowledged, or all of them waited in a queue. A step is an acknowledgement, or
-all those of min(srtt / 16, 0.5 ms), because hosts and links pass acknowledgements on in bursts. A sample
-of more than twice the rate counts only if a later run gives such a sample too. The 40 ms by which a
-receiver delays the acknowledgement of a lone segment are no pace of the link. If the controller
-has found the bandwidth (bbr), that is the rate. If an acknowledgement is overdue, the delay counts too,
-except for those 40 ms.
+A path that was idle has no queue. In the first round trip after that, the queue is the data sent since then, less
+the data that has left at the rate (`backlog`). If this data fills the window, the next segment leaves with the
+first acknowledgement. The queue is at least the wait that the latest RTT sample shows, if the path was not
+idle after that sample. Before the first rate sample the queue is srtt - min_rtt.
+
+The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample is taken from a run of up
+to 16 steps if the link set its pace: the segments left at least twice as fast as they were acknowledged, or
+all of them waited in a queue. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms), because
+hosts and links pass acknowledgements on in bursts. A sample of more than twice the rate counts only if a
+later run gives such a sample too. The 40 ms by which a receiver delays the acknowledgement of a lone segment
+are no pace of the link. If all segments of a round trip waited in a queue, a rate of more than 1.25 times
+their own falls to theirs (`round`). If the controller has found the bandwidth (bbr), that is the rate. If an
+acknowledgement is overdue, the delay counts too, except for those 40 ms.
 
 Its sender spreads bursts that no acknowledgement clocks (`--pacing bursts`). After a stall of the window,
 a whole window at once would overrun the queue of a path.
 
-The path with the largest rate is the main one. slot tries the paths in the order of arrival. For a path
-that is not the first, it computes how much the paths before it deliver until the segment arrives, and
-sends the data behind that. A path takes no more than its window, and no more than its rate needs.
+The main path is the one with the largest rate. A path without a rate is tried if it has carried the
+connection alone, or has delivered ten segments. An untried path is the main one only if all are untried.
+slot takes the paths in the order of arrival. For a path that is not the first, it computes how much the
+paths before it deliver until the segment arrives, and sends the data behind that. A path takes no more than
+its window, and no more than its rate needs.
 On the main path that is `main_cap` percent of rate * (min_rtt + 2 * v) and a few segments, and on each
 other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v = min(rttvar, min_rtt / 2).
 
@@ -63,16 +73,16 @@ until it is repaired, less the time for which the window and the unsent data kee
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
 It saves the difference of the arrivals, or the time of its transmission on the main path. If data waits
 for the window or the send buffer, a loss stops all of it, so only the time of the transmission counts.
-While the rate of such a path is unknown, it carries only copies (`probe`), unless it has carried the
-connection alone. If paths are remembered, slot begins with the rate of an earlier connection. Its first own sample replaces that rate.
+An untried path carries only copies (`probe`). If paths are remembered, slot begins with the rate of an earlier
+connection. Its first own sample replaces that rate.
 
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
 segment's own path still makes progress, and the unsent data within the window keeps the paths busy
 until that path has repaired the loss. If slot can place nothing new, a copy takes no other data's place. It
-then copies segments that another path would deliver sooner, and those whose acknowledgement is overdue by the
-RTT variation (`eager`). If nothing waits, each path with room copies the first data that it has not
-carried.
+then copies segments that another path would deliver sooner. If all the data at hand is sent, it also copies
+those whose acknowledgement is overdue by the RTT variation (`eager`), and each path with room copies the first
+data that it has not carried (`hedge`).
 
 On a fast path one decision holds for all the segments that leave within 0.1 ms (`burst`), so that a host can send
 them at once. It ends with the next acknowledgement.
@@ -85,7 +95,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
-        BURST,
+        BURST, BACKLOG, ROUND,
     ],
     state: saved::NAMES,
     },
@@ -112,6 +122,9 @@ struct Lane {
     min_rtt: Span,
     /// Whether it has carried the connection alone.
     proven: bool,
+    backlog: Backlog,
+    /// When it was last idle.
+    started: Time,
 }
 
 /// The scheduler.
@@ -142,6 +155,8 @@ impl Slot {
             patient: params.switch(&PATIENT),
             eager: params.switch(&EAGER),
             burst: Span::from_micros(params.whole(&BURST)),
+            backlog: params.switch(&BACKLOG),
+            round: params.switch(&ROUND),
         };
         Slot {
             rules,
@@ -174,6 +189,8 @@ impl Slot {
         self.end_burst(view);
         let (subflow, arrives) = (path.view.id, view.now + path.arrives_in(range.len()));
         self.flights.sent(Flight { range, subflow, arrives, lost: false });
+        let backlog = &mut self.lanes[subflow.index()].backlog;
+        backlog.on_sent(view.now, range.len(), path.rate, path.is_empty());
         self.note_start(view, subflow);
     }
 
@@ -201,7 +218,9 @@ impl Slot {
     /// Notes that a subflow starts to be busy, if it was idle.
     fn note_start(&mut self, view: &View<'_>, subflow: SubflowId) {
         if let Some(idle) = view.subflow(subflow).filter(|it| it.inflight == 0) {
-            self.lanes[subflow.index()].progress = view.now + idle.srtt.unwrap_or_default();
+            let lane = &mut self.lanes[subflow.index()];
+            lane.progress = view.now + idle.srtt.unwrap_or_default();
+            lane.started = view.now;
         }
     }
 
@@ -357,7 +376,11 @@ impl Slot {
             && path.inflight >= 2 * mss
             && waited >= path.rttvar.times(2).max(least.over(4)).max(MIN_QUEUE);
         let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
-        lane.rate.on_acked(Step { at: view.now, sent, bytes, queued }, mss, srtt);
+        let step = Step { at: view.now, sent, bytes, queued };
+        lane.rate.on_acked(step, mss, srtt);
+        if self.rules.round {
+            lane.rate.on_round(step, mss, srtt);
+        }
     }
 }
 

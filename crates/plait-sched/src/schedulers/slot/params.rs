@@ -107,3 +107,17 @@ pub(super) const BURST: Param = Param {
     help: "time of a path's rate for which one decision holds; 0 for one segment",
     clause: "ours",
 };
+pub(super) const BACKLOG: Param = Param {
+    name: "backlog",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "segments that leave at once after a pause wait for each other",
+    clause: "ours",
+};
+pub(super) const ROUND: Param = Param {
+    name: "round",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "the data of a round trip in which all segments waited in a queue limits the rate",
+    clause: "ours",
+};

@@ -74,10 +74,20 @@ pub(super) struct RateFilter {
     /// Start of this interval.
     pub(super) began: Time,
     pub(super) source: RateSource,
+    pub(super) round: Round,
     /// A sample far above the rate, which waits for a second one; zero if there is none.
     pub(super) doubted: u64,
     /// When it was taken.
     pub(super) doubted_at: Time,
+}
+
+/// The acknowledgements of about a round trip.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Round {
+    pub(super) began: Time,
+    pub(super) bytes: u64,
+    /// Whether all of its segments waited in a queue of the path.
+    pub(super) queued: bool,
 }
 
 /// A sample of the rate.
@@ -113,6 +123,24 @@ impl RateFilter {
             self.now = self.now.max(self.confirmed(&sample, step.at));
             self.source = RateSource::Own;
         }
+    }
+
+    /// Takes in an acknowledgement as part of a round trip. If all segments of a round trip waited in a queue, the
+    /// path was always busy, so its rate is not far above the data of that time.
+    pub(super) fn on_round(&mut self, step: Step, mss: u64, srtt: Span) {
+        let length = step.at.since(self.round.began);
+        self.round.bytes = self.round.bytes.saturating_add(step.bytes);
+        self.round.queued &= step.queued;
+        if length < srtt || (self.round.queued && self.round.bytes < MIN_RUN_SEGMENTS * mss) {
+            return;
+        }
+        if self.round.queued && self.source == RateSource::Own {
+            let rate = self.round.bytes.saturating_mul(1_000_000_000) / length.as_nanos().max(1);
+            if self.rate() > rate.saturating_add(rate / 4) {
+                (self.now, self.before, self.doubted) = (rate, rate, 0);
+            }
+        }
+        self.round = Round { began: step.at, bytes: 0, queued: step.queued };
     }
 
     /// Returns the rate by a sample that was taken now.
@@ -172,6 +200,7 @@ impl RateFilter {
     /// Forgets the run: one of its segments was sent more than once.
     pub(super) fn break_run(&mut self) {
         self.used = 0;
+        self.round.queued = false;
     }
 
     /// Begins a new interval if the present one is over.
@@ -239,6 +268,43 @@ mod tests {
         for segment in 0..10 {
             acked(filter, at(start + 20 + 2 * segment), at(start), false);
         }
+    }
+
+    /// A rate of 1 MB/s is known, and then segments of 1 kB are acknowledged each `spacing` ms.
+    fn rate_after_a_round(spacing: u64, queued: bool) -> u64 {
+        let mut filter =
+            RateFilter { now: 1_000_000, source: RateSource::Own, ..Default::default() };
+        filter.round.began = at(1_000);
+        filter.round.queued = true;
+        for step in 1..=20 / spacing {
+            let step = Step { at: at(1_000 + spacing * step), sent: at(900), bytes: 1_000, queued };
+            filter.on_round(step, 1_000, SRTT);
+        }
+        filter.rate()
+    }
+
+    #[test]
+    fn a_round_trip_in_a_queue_limits_the_rate() {
+        assert_eq!(rate_after_a_round(2, true), 500_000);
+        // The sender may have set the pace.
+        assert_eq!(rate_after_a_round(2, false), 1_000_000);
+        // A rate that is slightly higher is none by chance.
+        assert_eq!(rate_after_a_round(1, true), 1_000_000);
+        // Four segments at least are needed.
+        assert_eq!(rate_after_a_round(10, true), 1_000_000);
+    }
+
+    #[test]
+    fn a_round_trip_with_a_loss_does_not_limit_the_rate() {
+        let mut filter =
+            RateFilter { now: 1_000_000, source: RateSource::Own, ..Default::default() };
+        filter.round = Round { began: at(1_000), bytes: 0, queued: true };
+        filter.break_run();
+        for step in 1..=10 {
+            let step = Step { at: at(1_000 + 2 * step), sent: at(900), bytes: 1_000, queued: true };
+            filter.on_round(step, 1_000, SRTT);
+        }
+        assert_eq!(filter.rate(), 1_000_000);
     }
 
     #[test]

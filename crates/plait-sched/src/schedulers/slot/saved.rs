@@ -17,11 +17,17 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ),
     ("rate.ID.doubted", "a sample of more than twice the rate, which waits for a second one"),
     ("rate.ID.doubted_at_ns", "when it was taken"),
+    ("round.ID.began_ns", "start of this round trip"),
+    ("round.ID.bytes", "bytes acknowledged since then"),
+    ("round.ID.queued", "1 if all of them waited in a queue"),
     ("remembered.ID.min_rtt_ns", "minimum RTT that an earlier connection has measured"),
     ("proven.ID", "1 if the path has carried the connection alone"),
     ("loss.ID.lost", "bytes that the path lost"),
     ("loss.ID.acked", "bytes that the path delivered"),
     ("progress.ID_ns", "latest progress of the path"),
+    ("started.ID_ns", "when the path was last idle"),
+    ("backlog.ID.began_ns", "when the path was last empty"),
+    ("backlog.ID.bytes", "bytes sent since then"),
     ("step.ID.N.at_ns", "arrival of the Nth of the latest acknowledgements"),
     ("step.ID.N.sent_ns", "when the newest segment that it covers was sent"),
     ("step.ID.N.bytes", "bytes that it covers"),
@@ -39,7 +45,9 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 /// Writes the state. Zeroes are left out.
 pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str, f64)) {
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, losses, progress, min_rtt, proven }) in lanes.iter().enumerate() {
+    for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started }) in
+        lanes.iter().enumerate()
+    {
         names.begin(format_args!("rate.{id}"));
         names.write(".now", rate.now);
         names.write(".before", rate.before);
@@ -47,6 +55,10 @@ pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str
         names.write(".sampled", source_number(rate.source));
         names.write(".doubted", rate.doubted);
         names.write(".doubted_at_ns", rate.doubted_at.as_nanos());
+        names.begin(format_args!("round.{id}"));
+        names.write(".began_ns", rate.round.began.as_nanos());
+        names.write(".bytes", rate.round.bytes);
+        names.write(".queued", u64::from(rate.round.queued));
         names.begin(format_args!("remembered.{id}"));
         names.write(".min_rtt_ns", min_rtt.as_nanos());
         names.begin(format_args!("proven.{id}"));
@@ -56,6 +68,11 @@ pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str
         names.write(".acked", losses.acked);
         names.begin(format_args!("progress.{id}"));
         names.write("_ns", progress.as_nanos());
+        names.begin(format_args!("started.{id}"));
+        names.write("_ns", started.as_nanos());
+        names.begin(format_args!("backlog.{id}"));
+        names.write(".began_ns", backlog.began.as_nanos());
+        names.write(".bytes", backlog.bytes);
         for (at, step) in rate.steps[..rate.used].iter().enumerate() {
             names.begin(format_args!("step.{id}.{at}"));
             names.write(".at_ns", step.at.as_nanos());
@@ -140,12 +157,33 @@ pub(super) fn load(
                 _ => return None,
             }
         }
+        ("round", id) => {
+            let round = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.rate.round;
+            match parts.next()? {
+                "began_ns" => round.began = Time::from_nanos(whole),
+                "bytes" => round.bytes = whole,
+                "queued" => round.queued = whole == 1,
+                _ => return None,
+            }
+        }
         ("proven", id) => lanes.get_mut(id.parse::<usize>().ok()?)?.proven = whole == 1,
         ("loss", id) => {
             let losses = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.losses;
             match parts.next()? {
                 "lost" => losses.lost = whole,
                 "acked" => losses.acked = whole,
+                _ => return None,
+            }
+        }
+        ("started", id) => {
+            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
+            lanes.get_mut(id)?.started = Time::from_nanos(whole);
+        }
+        ("backlog", id) => {
+            let backlog = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.backlog;
+            match parts.next()? {
+                "began_ns" => backlog.began = Time::from_nanos(whole),
+                "bytes" => backlog.bytes = whole,
                 _ => return None,
             }
         }

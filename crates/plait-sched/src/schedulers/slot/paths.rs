@@ -1,0 +1,261 @@
+//! The estimates of all paths, and the choices that compare them.
+
+use super::Lane;
+use super::estimate::{Estimate, Rules, SOONER, bytes_in, time_for};
+use super::flights::Flight;
+use crate::rules::segment_len;
+use crate::{Outcome, View};
+use plait_base::{Span, SubflowId, SubflowSet, Time};
+
+/// What the connection may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    /// Bytes from the left edge to the end of the send window.
+    pub(super) window: u64,
+    pub(super) unsent: u64,
+    /// Unsent bytes within the send window.
+    pub(super) at_hand: u64,
+    /// Whether data waits for room in the receive window or the send buffer.
+    pub(super) limited: bool,
+}
+
+/// The estimates of all paths, in the order of arrival of a full segment.
+#[derive(Debug)]
+pub(super) struct Paths<'p, 'a> {
+    list: &'p [Option<Estimate<'a>>],
+    /// Their subflows.
+    carriers: SubflowSet,
+    now: Time,
+    mss: u64,
+    rules: Rules,
+    work: Work,
+}
+
+/// Sorts by arrival.
+fn sort(paths: &mut [Option<Estimate<'_>>], main: usize, doubts: bool) {
+    let varies = match paths.get(main) {
+        Some(Some(main)) => main.view.rttvar,
+        _ => Span::ZERO,
+    };
+    let key = |path: &Option<Estimate<'_>>| match path {
+        Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
+        Some(path) => path.arrival,
+        None => Span::MAX,
+    };
+    match paths {
+        [_] => {}
+        [first, second] if key(second) >= key(first) => {}
+        [first, second] => core::mem::swap(first, second),
+        _ => paths.sort_unstable_by_key(key),
+    }
+}
+
+impl<'p, 'a> Paths<'p, 'a> {
+    /// Estimates each candidate of the view, in the places of `list`. There are as many places as subflows
+    /// or more.
+    pub(super) fn new(
+        list: &'p mut [Option<Estimate<'a>>],
+        view: &View<'a>,
+        lanes: &[Lane],
+        rules: Rules,
+        work: Work,
+    ) -> Paths<'p, 'a> {
+        let (now, mss) = (view.now, segment_len(view));
+        // The candidates of the view. Backups take data only if no other subflow is alive.
+        let regular = view.subflows.iter().any(|it| !it.backup && it.alive());
+        let candidates = view.subflows.iter().filter(|it| it.backup != regular && it.alive());
+        let sampled = || candidates.clone().filter_map(|it| it.min_rtt.or(it.srtt));
+        let unsampled = || sampled().max().unwrap_or_default();
+        // The main path has the largest pace of those that are tried.
+        let (mut count, mut main, mut best, mut carriers) = (0, 0, (false, 0), SubflowSet::EMPTY);
+        for (place, view) in list.iter_mut().zip(candidates.clone()) {
+            let Some(lane) = lanes.get(view.id.index()) else { continue };
+            let estimate =
+                place.insert(Estimate::new(view, lane, now, mss, rules.backlog, &unsampled));
+            let rank = (estimate.is_tried() || !rules.probe, estimate.pace);
+            if rank > best {
+                (main, best) = (count, rank);
+            }
+            carriers.insert(view.id);
+            count += 1;
+        }
+        let list = &mut list[..count];
+        if let Some(Some(main)) = list.get_mut(main) {
+            main.main = true;
+        }
+        sort(list, main, rules.doubt);
+        Paths { list, carriers, now, mss, rules, work }
+    }
+
+    /// Returns true if a path may carry new data. Another path than the main one may do so only if that is
+    /// worth its risk.
+    fn is_worth(&self, path: &Estimate<'_>) -> bool {
+        let Some(main) = self.iter().find(|it| it.main && !path.main) else { return true };
+        // A path with a cost gets no copies, so only new data shows its rate.
+        let copies_only =
+            self.rules.probe && path.view.price.cost == 0 && main.is_tried() && !path.is_tried();
+        !copies_only && path.is_worth(main, &self.rules, self.work, self.mss)
+    }
+
+    /// Returns true if the path may take a segment of `len` bytes.
+    fn has_room(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
+        path.view.usable(len.max(view.next_len()), view.tsq)
+            && path.held_with(len) <= path.limit(&self.rules, self.mss)
+    }
+
+    /// Returns true if the path may take a copy of `len` bytes.
+    fn may_copy(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
+        path.view.price.copies && self.has_room(path, view, len)
+    }
+
+    /// Returns the paths; a full segment arrives first on the one in front.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Estimate<'a>> {
+        self.list.iter().flatten()
+    }
+
+    /// Writes the numbers behind a decision.
+    pub(super) fn explain(&self, out: &mut Outcome) {
+        for path in self.iter() {
+            out.note("arrival_ms", Some(path.view.id), path.arrival.as_nanos() as f64 / 1e6);
+            if path.rate > 0 {
+                out.note("rate_mbit", Some(path.view.id), path.rate as f64 * 8e-6);
+            }
+        }
+    }
+
+    /// Returns the path at this place of the order if it may take a new segment of `len` bytes, with the bytes
+    /// that the paths before it deliver until a segment sent there now arrives.
+    pub(super) fn taking(
+        &self,
+        at: usize,
+        view: &View<'_>,
+        len: u64,
+    ) -> Option<(&Estimate<'a>, u64)> {
+        let (before, rest) = self.list.split_at_checked(at)?;
+        let path = rest.first()?.as_ref()?;
+        if !self.has_room(path, view, len) || !self.is_worth(path) {
+            return None;
+        }
+        let mut ahead: u64 = 0;
+        for other in before.iter().flatten() {
+            if self.is_worth(other) {
+                let delivers = other.delivers(path.arrival, self.mss, self.rules.growth);
+                ahead = ahead.saturating_add(delivers);
+            }
+        }
+        Some((path, ahead))
+    }
+
+    /// Returns the number of paths.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns true if a segment may be late. This excludes most segments at a small cost.
+    #[inline]
+    pub(super) fn may_be_late(&self, flight: &Flight) -> bool {
+        flight.lost
+            || self.now > flight.arrives + self.rules.late
+            || !self.carriers.contains(flight.subflow)
+    }
+
+    /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
+    pub(super) fn is_late(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let Some(path) = self.iter().find(|it| it.view.id == flight.subflow) else {
+            return self.is_late_at_rest(view, flight);
+        };
+        let varies = path.view.rttvar.times(4).min(path.min_rtt.times(2));
+        flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.late
+    }
+
+    /// As `is_late`, if the paths have sent all the data at hand. A copy then takes the place of no other data.
+    pub(super) fn is_due(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let path = self.iter().find(|it| it.view.id == flight.subflow);
+        let eager = self.rules.eager && self.work.at_hand < self.mss;
+        let Some(path) = path.filter(|_| eager) else {
+            return self.is_late(view, flight);
+        };
+        flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + path.view.rttvar + SOONER
+    }
+
+    /// As `is_late`, for a segment whose carrier takes no more data. It has time only if that is due to
+    /// the price.
+    fn is_late_at_rest(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let carrier = view.subflow(flight.subflow).filter(|it| it.price.resting && !it.pf);
+        carrier.is_none_or(|it| {
+            let srtt = it.srtt.unwrap_or_default();
+            let varies = it.rttvar.times(4).min(srtt.times(2));
+            flight.lost || self.now > flight.arrives + srtt.over(2) + varies + self.rules.late
+        })
+    }
+
+    /// Returns true if the carrier of a late segment makes progress, and repairs the segment before the
+    /// paths have sent the data at hand. A copy would then only take the place of other data.
+    ///
+    /// The retransmission of a segment that counts as lost leaves now. The loss of any other is noticed
+    /// within a round trip.
+    pub(super) fn repairs_in_time(&self, flight: &Flight) -> bool {
+        let carrier = self.iter().find(|it| it.view.id == flight.subflow);
+        let Some(carrier) = carrier.filter(|it| self.rules.patient && it.overdue == Span::ZERO)
+        else {
+            return false;
+        };
+        let noticed = if flight.lost { Span::ZERO } else { carrier.min_rtt };
+        let pace = self.iter().filter(|it| self.is_worth(it)).map(|it| it.pace);
+        let busy = time_for(self.work.at_hand, pace.fold(0, u64::saturating_add));
+        busy >= noticed + carrier.arrives_in(flight.range.len())
+    }
+
+    /// Returns true if another path with room delivers a segment sooner than its carrier.
+    pub(super) fn is_sooner_elsewhere(&self, view: &View<'_>, flight: &Flight) -> bool {
+        let other = self.fastest_except(view, flight.subflow, flight.range.len());
+        other.is_some_and(|it| {
+            let margin = it.view.rttvar.over(4) + SOONER;
+            flight.arrives > self.now + it.arrives_in(flight.range.len()) + margin
+        })
+    }
+
+    /// Returns the paths with room that may hedge, in order of arrival; those without an RTT sample come
+    /// first.
+    pub(super) fn for_hedge(
+        &self,
+        view: &View<'_>,
+        len: u64,
+    ) -> impl Iterator<Item = &Estimate<'a>> {
+        let able =
+            move |it: &&Estimate<'_>| self.may_copy(it, view, len) && (it.main || !it.is_filled());
+        let (new, sampled) = (self.iter(), self.iter());
+        let new = new.filter(|it| it.view.srtt.is_none());
+        new.chain(sampled.filter(|it| it.view.srtt.is_some())).filter(able)
+    }
+
+    /// Returns a path with room that carries only copies because its rate is unknown.
+    pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
+        let new = |it: &&Estimate<'_>| {
+            (!it.source.is_known() || it.losses.is_clean()) && !self.is_worth(it)
+        };
+        self.iter().find(|it| new(it) && self.may_copy(it, view, len))
+    }
+
+    /// Returns the bytes that a path with room may take by one decision, if they are more than one segment.
+    #[inline]
+    pub(super) fn burst(&self, path: &Estimate<'_>) -> Option<u64> {
+        let len = bytes_in(path.rate, self.rules.burst);
+        if len < 2 * self.mss {
+            return None;
+        }
+        let spare = path.limit(&self.rules, self.mss).saturating_sub(path.held_with(0));
+        Some(len.min(path.view.room()).min(spare))
+    }
+
+    /// Returns the path with room on which a segment arrives first, except on `carrier`.
+    pub(super) fn fastest_except(
+        &self,
+        view: &View<'_>,
+        carrier: SubflowId,
+        len: u64,
+    ) -> Option<&Estimate<'a>> {
+        let others = self.iter().filter(|it| it.view.id != carrier && self.may_copy(it, view, len));
+        others.min_by_key(|it| it.arrives_in(len))
+    }
+}
