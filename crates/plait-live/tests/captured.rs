@@ -159,7 +159,16 @@ fn serve_with_pause(
     }))
 }
 
+/// Explains a transfer. Its losses are random: with 4 %, one transfer of ten has another first cause. So if the
+/// first transfer is explained wrongly, at least three of four others must be explained correctly.
 fn check(planted: &'static Planted) -> Result<(), Failed> {
+    let Err(why) = explain(planted) else { return Ok(()) };
+    println!("{}: another cause, so four further transfers decide", planted.name);
+    let right = (0..4).filter(|_| explain(planted).is_ok()).count();
+    if right >= 3 { Ok(()) } else { Err(why) }
+}
+
+fn explain(planted: &Planted) -> Result<(), Failed> {
     let mut lines = [Line::new(20, 20, 100_000), Line::new(10, 60, 150_000)];
     (planted.lines)(&mut lines);
     let bed = Bed::build(Family::V4, &lines)?;
