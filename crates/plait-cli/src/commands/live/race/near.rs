@@ -3,7 +3,7 @@
 use super::kernel::check_controllers;
 use super::message::{Contender, DEFAULT_PORT, MAX_LINE_BYTES, Reply, Request, VERSION};
 use super::plain;
-use super::rounds::{Race, Turn, count, deadline, failed, settings, way};
+use super::rounds::{Race, Turn, count, deadline, failed, sender, way};
 use super::view::{Gauge, View};
 use crate::commands::live::endpoint::{Origins, origins};
 use crate::commands::measure::host::{paths, resolve};
@@ -12,7 +12,7 @@ use plait_app::{Measures, Role};
 use plait_base::{Span, Time};
 use plait_lab::race::{Heat, LiveRuns, Stack};
 use plait_live::doctor::missing_endpoints;
-use plait_live::transfer::{Dial, Far, Sender, Start, Token, Transfer};
+use plait_live::transfer::{Dial, Far, Start, Token, Transfer};
 use plait_live::{Clock, DeviceBytes, HostState, Rules, device_bytes, device_of};
 use plait_measure::live::{Channel, From};
 use std::fs;
@@ -181,11 +181,7 @@ impl Near {
         let (names, way, devices) = (self.ends.names(), way(heat), self.devices());
         let before = bytes(&devices, way);
         view.watch(&names, move || gauges(&bytes(&devices, way)));
-        let sender = match stack {
-            Stack::Plait(scheduler, cc) => Sender::Plait(Box::new(settings(scheduler, cc))),
-            Stack::Kernel(cc) => Sender::Kernel(cc.clone()),
-            Stack::Tcp(path, cc) => Sender::Tcp(*path, cc.clone()),
-        };
+        let sender = sender(stack);
         let transfer = Transfer {
             workload: &heat.scenario.workload,
             sender: &sender,

@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use plait_app::{Measures, Role};
 use plait_base::Span;
 use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
-use plait_lab::race::{Entrant, Heat, LiveRuns, RaceRun};
+use plait_lab::race::{Entrant, Heat, LiveRuns, RaceRun, Stack};
 use plait_lab::run_seed;
+use plait_live::transfer::Sender;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -103,6 +104,15 @@ pub(super) fn failed(live: &mut LiveRuns, why: String) -> String {
     live.runs.push(None);
     live.failures.push(why.clone());
     why
+}
+
+/// Returns the sender of a transfer.
+pub(super) fn sender(stack: &Stack) -> Sender {
+    match stack {
+        Stack::Plait(scheduler, cc) => Sender::Plait(Box::new(settings(scheduler, cc))),
+        Stack::Kernel(cc) => Sender::Kernel(cc.clone()),
+        Stack::Tcp(path, cc) => Sender::Tcp(*path, cc.clone()),
+    }
 }
 
 /// Returns the settings of connections of plait, as those of `plait serve` and `plait get`.

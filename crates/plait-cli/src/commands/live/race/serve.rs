@@ -156,6 +156,9 @@ impl Shared<'_> {
                 };
                 if self.connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
                     self.connections.fetch_sub(1, Ordering::Relaxed);
+                    (self.say)(&format!(
+                        "{from}: closed, because {MAX_CONNECTIONS} connections are open"
+                    ));
                     continue;
                 }
                 scope.spawn(move || {

@@ -1,14 +1,14 @@
 //! The live runs of a race over emulated links.
 
 use super::kernel::check_controllers;
-use super::rounds::{Race, Turn, count, deadline, failed, settings, way};
+use super::rounds::{Race, Turn, count, deadline, failed, sender, way};
 use super::view::{Gauge, View};
 use crate::commands::live::emulated::{lines, not_made};
 use crate::failure::Failure;
 use plait_base::Span;
-use plait_lab::race::{Heat, LiveRuns, Stack};
+use plait_lab::race::{Heat, LiveRuns};
 use plait_live::emulate::{Gauges, Network, Reading};
-use plait_live::transfer::{Sender, Transfer, Transferred};
+use plait_live::transfer::{Transfer, Transferred};
 use std::sync::atomic::Ordering;
 
 /// Most tries of a run.
@@ -46,11 +46,7 @@ impl Track {
         view: &View,
     ) -> Result<Option<String>, Failure> {
         let lines = lines(&heat.scenario, seed)?;
-        let sender = match &entrant.stack {
-            Stack::Plait(scheduler, cc) => Sender::Plait(Box::new(settings(scheduler, cc))),
-            Stack::Kernel(cc) => Sender::Kernel(cc.clone()),
-            Stack::Tcp(path, cc) => Sender::Tcp(*path, cc.clone()),
-        };
+        let sender = sender(&entrant.stack);
         let transfer = Transfer {
             workload: &heat.scenario.workload,
             sender: &sender,
