@@ -64,6 +64,9 @@ pub enum Notice {
         /// The bandwidth that the controller of the subflow has found, in bytes per second; 0 if it looks for
         /// none, or has not found it.
         bandwidth: u64,
+        /// First byte of the oldest segment of the subflow that is not acknowledged cumulatively; `None` if all are.
+        /// A receiver passes the data of a subflow on in the order in which it was sent there.
+        first_unacked: Option<Dsn>,
     },
     /// A subflow counts this data as lost and has not retransmitted it yet. It comes after [`Notice::Acked`]
     /// and for the first [`Notice::MAX_LOST`] such segments; the same segment may be reported more than once.

@@ -35,7 +35,13 @@ fn teach_rate(scheduler: &mut dyn Scheduler, model: &mut Model, subflow: Subflow
     for index in 0..10 {
         let waited = Span::from_millis(spacing * index);
         model.now = at(1_000) + rtt + waited;
-        let notice = Notice::Acked { subflow, bytes: MSS, rtt: Some(rtt + waited), bandwidth: 0 };
+        let notice = Notice::Acked {
+            subflow,
+            bytes: MSS,
+            rtt: Some(rtt + waited),
+            bandwidth: 0,
+            first_unacked: None,
+        };
         scheduler.on_notice(&model.view(), notice);
     }
     model.now = at(2_000);
@@ -83,7 +89,8 @@ fn a_path_of_unknown_rate_that_has_carried_the_connection_alone_carries_new_data
         if alone {
             let second = model.subflows.split_off(1);
             let rtt = Some(Span::from_millis(MAIN_RTT));
-            let notice = Notice::Acked { subflow: MAIN, bytes: MSS, rtt, bandwidth: 0 };
+            let notice =
+                Notice::Acked { subflow: MAIN, bytes: MSS, rtt, bandwidth: 0, first_unacked: None };
             scheduler.on_notice(&model.view(), notice);
             model.subflows.extend(second);
         }
@@ -107,6 +114,7 @@ fn an_untried_path_carries_copies_only_until_it_has_delivered_ten_segments() {
             bytes,
             rtt: Some(Span::from_millis(rtt)),
             bandwidth: 0,
+            first_unacked: None,
         };
         // The first path has carried the connection alone.
         scheduler.on_notice(&model.view(), ack(MAIN, MSS, MAIN_RTT));
@@ -151,7 +159,8 @@ fn a_side_path_whose_controller_knows_the_bandwidth_carries_new_data() {
         let mut model = paths(200);
         teach_rate(&mut *scheduler, &mut model, MAIN, 2);
         let rtt = Some(Span::from_millis(SIDE_RTT));
-        let notice = Notice::Acked { subflow: SIDE, bytes: MSS, rtt, bandwidth };
+        let notice =
+            Notice::Acked { subflow: SIDE, bytes: MSS, rtt, bandwidth, first_unacked: None };
         scheduler.on_notice(&model.view(), notice);
         let sent = send_all(&mut *scheduler, &mut model);
         let new = sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. }));
@@ -175,10 +184,9 @@ fn a_side_path_of_remembered_rate_carries_new_data() {
     assert!(!sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. })), "{sent:?}");
 }
 
-/// Returns the next transmission on the side path after the main path has lost a segment.
-fn after_a_loss(spec: &str, segments: u64) -> Option<What> {
+/// Returns the next transmission after the carrier of the first segment has lost it. The other path has room.
+fn after_a_loss(spec: &str, mut model: Model) -> Option<What> {
     let mut scheduler = build(spec);
-    let mut model = paths(segments);
     teach_rate(&mut *scheduler, &mut model, MAIN, 2);
     teach_rate(&mut *scheduler, &mut model, SIDE, 4);
     send_all(&mut *scheduler, &mut model);
@@ -194,9 +202,20 @@ fn after_a_loss(spec: &str, segments: u64) -> Option<What> {
 fn a_loss_is_copied_only_if_the_data_at_hand_does_not_outlast_its_repair() {
     let copy = Some(What::Redundant(segment(0)));
     // 180 segments at 750 segments a second take 240 ms; 4 take 5 ms.
-    assert_ne!(after_a_loss("slot", 200), copy);
-    assert_eq!(after_a_loss("slot:patient=off", 200), copy);
-    assert_eq!(after_a_loss("slot", 24), copy);
+    assert_ne!(after_a_loss("slot", paths(200)), copy);
+    assert_eq!(after_a_loss("slot:patient=off", paths(200)), copy);
+    assert_eq!(after_a_loss("slot", paths(24)), copy);
+}
+
+/// The retransmission arrives after 40 ms at most, and a copy on the other path after 100 ms.
+#[test]
+fn lost_data_takes_no_place_of_other_data_if_the_retransmission_arrives_sooner() {
+    for (repair, copied) in [("on", false), ("off", true)] {
+        let model = Model::new(vec![path(0, MAIN_RTT, 10), path(1, 200, 10)], 200 * MSS);
+        let next = after_a_loss(&format!("slot:patient=off,repair={repair}"), model);
+        let copy = Some(What::Redundant(segment(0)));
+        assert_eq!(next == copy, copied, "repair={repair}: {next:?}");
+    }
 }
 
 /// Returns the subflow of the next segment if `lost_segments` were lost on the side path, of which ten were
@@ -261,6 +280,86 @@ fn data_of_the_first_subflow_is_copied_if_it_is_late_when_a_second_one_begins() 
     assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), copy));
 }
 
+/// Ten segments leave the main path, and a full window keeps others back.
+fn ten_on_the_first(spec: &str, second_rtt: u64) -> (Box<dyn Scheduler>, Model) {
+    let mut scheduler = build(spec);
+    let mut model = Model::new(vec![path(0, MAIN_RTT, 10)], 30 * MSS);
+    model.connection.wnd_end = Dsn::ZERO + 10 * MSS;
+    assert_eq!(send_all(&mut *scheduler, &mut model).len(), 10);
+    model.subflows.push(path(1, second_rtt, 10));
+    let notice = Notice::SubflowsChanged { live: SubflowSet(0b11), began: Some(SIDE) };
+    scheduler.on_notice(&model.view(), notice);
+    (scheduler, model)
+}
+
+/// The DATA_ACK stays at 0, and the subflow has acknowledged four segments.
+#[test]
+fn data_that_its_subflow_has_passed_on_is_not_copied() {
+    for (passed, first) in [("on", 4), ("off", 0)] {
+        let spec = format!("slot:hedge=off,probe=off,passed={passed}");
+        let (mut scheduler, mut model) = ten_on_the_first(&spec, 100);
+        let acked = Notice::Acked {
+            subflow: MAIN,
+            bytes: 4 * MSS,
+            rtt: Some(Span::from_millis(MAIN_RTT)),
+            bandwidth: 0,
+            first_unacked: Some(segment(4).start),
+        };
+        scheduler.on_notice(&model.view(), acked);
+        model.now = at(1_000);
+        let copy = Some(What::Redundant(segment(first)));
+        assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), copy), "passed={passed}");
+    }
+}
+
+/// Data that is left after four of ten segments were acknowledged is copied, as nothing new waits.
+#[test]
+fn a_path_hedges_the_first_data_that_was_not_passed_on() {
+    for (passed, first) in [("on", 4), ("off", 0)] {
+        let mut scheduler = build(&format!("slot:probe=off,eager=off,passed={passed}"));
+        let mut model = Model::new(vec![path(0, MAIN_RTT, 10)], 10 * MSS);
+        assert_eq!(send_all(&mut *scheduler, &mut model).len(), 10);
+        model.subflows.push(path(1, MAIN_RTT, 10));
+        let notice = Notice::SubflowsChanged { live: SubflowSet(0b11), began: Some(SIDE) };
+        scheduler.on_notice(&model.view(), notice);
+        let acked = Notice::Acked {
+            subflow: MAIN,
+            bytes: 4 * MSS,
+            rtt: Some(Span::from_millis(MAIN_RTT)),
+            bandwidth: 0,
+            first_unacked: Some(segment(4).start),
+        };
+        scheduler.on_notice(&model.view(), acked);
+        let copies = send_all(&mut *scheduler, &mut model);
+        let expected: Vec<_> = (first..10).map(|it| (SIDE, What::Redundant(segment(it)))).collect();
+        assert_eq!(copies, expected, "passed={passed}");
+    }
+}
+
+/// Returns the segments that are copied right after the first of ten, sent 15 ms ago, counts as lost. The
+/// retransmission needs 20 ms, and the copies 10 ms.
+fn copies_after_a_loss(spec: &str) -> Vec<u64> {
+    let (mut scheduler, mut model) = ten_on_the_first(spec, SIDE_RTT);
+    model.now = at(15);
+    let lost = Notice::Lost { subflow: MAIN, range: segment(0) };
+    scheduler.on_notice(&model.view(), lost);
+    let copied = |(subflow, what)| match what {
+        What::Redundant(range) => {
+            assert_eq!(subflow, SIDE);
+            range.start.get() / MSS
+        }
+        _ => panic!("{what:?}"),
+    };
+    send_all(&mut *scheduler, &mut model).into_iter().map(copied).collect()
+}
+
+#[test]
+fn all_data_behind_a_loss_waits_for_its_repair() {
+    let spec = "slot:hedge=off,probe=off,eager=off";
+    assert_eq!(copies_after_a_loss(spec), (0..10).collect::<Vec<_>>());
+    assert_eq!(copies_after_a_loss(&format!("{spec},repair=off")), [0]);
+}
+
 /// Without `eager`, data is late only 45 ms later.
 #[test]
 fn data_is_not_late_soon_if_the_scheduler_is_not_eager() {
@@ -301,8 +400,13 @@ fn fast_decision(spec: &str, spacing_us: u64) -> (Box<dyn Scheduler>, Model, Dec
     for index in 0..100 {
         let waited = Span::from_micros(spacing_us * index);
         model.now = at(1_000) + rtt + waited;
-        let notice =
-            Notice::Acked { subflow: MAIN, bytes: MSS, rtt: Some(rtt + waited), bandwidth: 0 };
+        let notice = Notice::Acked {
+            subflow: MAIN,
+            bytes: MSS,
+            rtt: Some(rtt + waited),
+            bandwidth: 0,
+            first_unacked: None,
+        };
         scheduler.on_notice(&model.view(), notice);
     }
     model.now = at(2_000);
@@ -358,7 +462,8 @@ fn an_acknowledgement_ends_a_burst_and_its_unsent_segments_have_no_prediction() 
         state_of(scheduler).iter().filter(|(name, _)| name.ends_with(".arrives_ns")).count()
     };
     assert_eq!(flights(&*scheduler), 10);
-    let notice = Notice::Acked { subflow: SIDE, bytes: 1, rtt: None, bandwidth: 0 };
+    let notice =
+        Notice::Acked { subflow: SIDE, bytes: 1, rtt: None, bandwidth: 0, first_unacked: None };
     scheduler.on_notice(&model.view(), notice);
     assert_eq!(flights(&*scheduler), 3);
     assert!(state_of(&*scheduler).iter().all(|(name, _)| !name.starts_with("burst.")));

@@ -88,14 +88,15 @@ impl Adapter {
         chosen
     }
 
-    /// Passes acknowledgements and losses on to the scheduler. noq does not say which data was lost.
+    /// Passes acknowledgements and losses on to the scheduler. noq does not say which data was lost or acknowledged.
     fn pass_news_on(&mut self, conn: &Connection, now: Instant) {
         while let Some((subflow, bytes, rtt)) = self.gates.next_news() {
             let old = self.connection.snd_una;
             let new = old.saturating_add(bytes);
             self.connection.snd_una = new;
             let fate = if rtt.is_some() {
-                Notice::Acked { subflow, bytes, rtt, bandwidth: 0 }
+                let first_unacked = Some(old);
+                Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked }
             } else {
                 self.end += bytes;
                 Notice::Lost { subflow, range: DataRange::with_len(old, bytes) }

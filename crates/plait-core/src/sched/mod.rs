@@ -213,8 +213,11 @@ impl Scheduling {
         effects: &AckEffects,
     ) {
         let AckEffects { delivered: bytes, rtt, .. } = *effects;
-        let bandwidth = paths.subflow(subflow).sender().bandwidth();
-        self.notify(ctx, data, paths, Notice::Acked { subflow, bytes, rtt, bandwidth });
+        let sender = paths.subflow(subflow).sender();
+        let bandwidth = sender.bandwidth();
+        let first_unacked = sender.tx.first_data();
+        let acked = Notice::Acked { subflow, bytes, rtt, bandwidth, first_unacked };
+        self.notify(ctx, data, paths, acked);
         let mut lost = [None; Notice::MAX_LOST];
         let waiting = paths.subflow(subflow).sender().tx.lost_data();
         lost.iter_mut().zip(waiting).for_each(|(place, range)| *place = Some(range));

@@ -381,6 +381,11 @@ impl TxRing {
         Some(first)
     }
 
+    /// Returns the first data byte of the oldest segment that is not acknowledged; `None` if all data is.
+    pub(crate) fn first_data(&self) -> Option<Dsn> {
+        self.first().filter(|it| it.len > 0).map(|it| it.dsn)
+    }
+
     /// Returns the data of the lost segments that wait for their retransmission.
     pub(crate) fn lost_data(&self) -> impl Iterator<Item = DataRange> {
         let from = if self.lost == 0 { self.ring.len() } else { self.index_of(self.lost_from) };
@@ -476,6 +481,24 @@ mod tests {
     fn lost(ring: &TxRing) -> Vec<SendSsn> {
         let lost = ring.iter().filter(|sent| sent.state == SentState::Lost);
         lost.map(|sent| sent.seq).collect()
+    }
+
+    /// A FIN carries no data.
+    #[test]
+    fn the_first_data_is_that_of_the_oldest_segment() {
+        let mut ring = TxRing::new();
+        ring.syn_acked();
+        for (dsn, len, fin) in [(0, 10, false), (50, 10, false), (60, 0, true)] {
+            ring.push(Time::ZERO, Dsn::new(dsn), len, fin);
+        }
+        let mut first_data_after = |ack| {
+            ring.on_ack(SendSsn::new(ack), &[], &mut AckOutcome::default());
+            ring.first_data()
+        };
+        assert_eq!(first_data_after(1), Some(Dsn::ZERO));
+        assert_eq!(first_data_after(11), Some(Dsn::new(50)));
+        assert_eq!(first_data_after(21), None);
+        assert_eq!(first_data_after(22), None);
     }
 
     proptest! {

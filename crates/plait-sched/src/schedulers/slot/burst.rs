@@ -86,7 +86,7 @@ impl Slot {
         for at in 1..count {
             let range = DataRange::with_len(first.start.saturating_add(at * mss), mss);
             let arrives = view.now + path.last_arrives_in((at + 1) * mss);
-            self.flights.sent(Flight { range, subflow, arrives, lost: false });
+            self.flights.sent(Flight::new(range, subflow, arrives));
             let backlog = &mut self.lanes[subflow.index()].backlog;
             backlog.on_sent(view.now, mss, path.rate, false);
         }
@@ -102,7 +102,9 @@ impl Slot {
             let next = view.queue.unsent_at(0, 1).map_or(burst.data.end, |it| it.start);
             let from = next.max(burst.data.start);
             if from < burst.data.end {
-                self.flights.not_sent(DataRange::new(from, burst.data.end));
+                let left = DataRange::new(from, burst.data.end);
+                self.flights.not_sent(left);
+                self.lanes[burst.subflow.index()].backlog.not_sent(left.len());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Segments on their way, each with the time at which it should arrive.
 
+use super::way::{Retransmission, Way};
 use crate::View;
 use alloc::collections::VecDeque;
 use plait_base::{DataRange, Dsn, SubflowId, Time};
@@ -17,37 +18,112 @@ pub(super) struct Flight {
     pub(super) arrives: Time,
     /// Whether its subflow counts it as lost.
     pub(super) lost: bool,
+    /// Number of segments that were noted before it.
+    pub(super) order: u64,
+}
+
+impl Flight {
+    /// Returns a segment that is sent now.
+    pub(super) const fn new(range: DataRange, subflow: SubflowId, arrives: Time) -> Flight {
+        Flight { range, subflow, arrives, lost: false, order: 0 }
+    }
 }
 
 /// The segments that are not DATA_ACKed, in the order of their DSNs.
 #[derive(Default, Debug)]
 pub(super) struct Flights {
     list: VecDeque<Flight>,
+    /// Number of all segments that were noted.
+    pub(super) noted: u64,
+    pub(super) ways: [Way; SubflowId::MAX],
 }
 
 impl Flights {
-    /// Notes a segment. A copy does not change the prediction of the first.
-    pub(super) fn sent(&mut self, flight: Flight) {
-        let start = flight.range.start;
+    /// Notes a segment of new data.
+    pub(super) fn sent(&mut self, mut flight: Flight) {
+        flight.order = self.noted;
+        self.noted += 1;
+        let (start, full) = (flight.range.start, self.is_full());
         if self.list.back().is_some_and(|last| last.range.start >= start) {
             let at = self.list.partition_point(|it| it.range.start < start);
-            let known = self.list.get(at).is_some_and(|it| it.range.start == start);
-            if !known && !self.is_full() {
-                self.list.insert(at, flight);
+            match self.list.get_mut(at).filter(|it| it.range.start == start) {
+                // It was planned before, and not sent then.
+                Some(planned) => *planned = flight,
+                None if full => {}
+                None => self.list.insert(at, flight),
             }
-        } else if !self.is_full() {
+        } else if !full {
             self.list.push_back(flight);
         }
     }
 
-    /// Notes that a subflow counts data as lost.
-    pub(super) fn lost(&mut self, range: DataRange, subflow: SubflowId) {
+    /// Notes a copy. It does not change what is known of the first.
+    pub(super) fn copied(&mut self, flight: Flight) {
+        if self.with(flight.range.start).is_none() {
+            self.sent(flight);
+        }
+    }
+
+    /// Notes that the subflow that has carried a segment first counts it as lost. If the time of its repair is
+    /// known, all data behind it waits for that.
+    pub(super) fn lost(
+        &mut self,
+        now: Time,
+        range: DataRange,
+        subflow: SubflowId,
+        repair: Option<Retransmission>,
+    ) {
         let at = self.place(range.start);
         let flight = self.list.get_mut(at);
         let same = |it: &&mut Flight| it.range.start == range.start && it.subflow == subflow;
-        if let Some(flight) = flight.filter(same) {
-            flight.lost = true;
+        let Some(flight) = flight.filter(same) else { return };
+        let new = !core::mem::replace(&mut flight.lost, true);
+        if let (Some(repair), Some(way)) = (repair, self.ways.get_mut(subflow.index())) {
+            way.on_lost(now, flight.order, new, repair);
         }
+    }
+
+    /// Notes that a subflow has acknowledged all its segments below `first_unacked`, or all of them if there is
+    /// none.
+    pub(super) fn passed_on(&mut self, subflow: SubflowId, first_unacked: Option<Dsn>) {
+        let passed = match first_unacked {
+            None => Some(self.noted),
+            // Of a copy it is unknown which segments the subflow has sent before it.
+            Some(dsn) => self.with(dsn).filter(|it| it.subflow == subflow).map(|it| it.order),
+        };
+        if let (Some(passed), Some(way)) = (passed, self.ways.get_mut(subflow.index())) {
+            way.passed = passed;
+        }
+    }
+
+    /// Returns the first byte of `data` that was not passed on.
+    pub(super) fn first_open(&self, data: DataRange) -> Option<Dsn> {
+        let mut open = data.start;
+        let next = self.list.partition_point(|it| it.range.start <= open);
+        for flight in self.list.range(next.saturating_sub(1)..) {
+            if flight.range.end <= open {
+                continue;
+            }
+            if flight.range.start > open || open >= data.end || self.known(flight).is_some() {
+                break;
+            }
+            open = flight.range.end;
+        }
+        (open < data.end).then_some(open)
+    }
+
+    /// Returns the segment with this byte.
+    fn with(&self, dsn: Dsn) -> Option<&Flight> {
+        let next = self.list.partition_point(|it| it.range.start <= dsn);
+        self.list.get(next.checked_sub(1)?).filter(|it| dsn < it.range.end)
+    }
+
+    /// Returns a segment with the time at which it should be passed on, or `None` if it was passed on.
+    #[inline]
+    fn known(&self, flight: &Flight) -> Option<Flight> {
+        let way = self.ways.get(flight.subflow.index())?;
+        let arrives = way.passes_on(flight.order, flight.arrives)?;
+        Some(Flight { arrives, ..*flight })
     }
 
     /// Forgets the segments of data that was not sent after all.
@@ -63,30 +139,32 @@ impl Flights {
         }
     }
 
-    /// Returns true if `test` holds for one of `count` segments from the left edge.
+    /// Returns true if `test` holds for one of `count` segments from the left edge that was not passed on.
     #[inline]
     pub(super) fn any_of_first(&self, count: usize, test: impl Fn(&Flight) -> bool) -> bool {
         let (older, newer) = self.list.as_slices();
         let older = &older[..older.len().min(count)];
         let newer = &newer[..newer.len().min(count - older.len())];
-        older.iter().any(&test) || newer.iter().any(&test)
+        let test = |flight: &Flight| self.known(flight).is_some_and(|it| test(&it));
+        older.iter().any(test) || newer.iter().any(test)
     }
 
-    /// Returns the first of `count` segments from the left edge that one subflow alone has carried and for
-    /// which `wanted` holds.
+    /// Returns the first of `count` segments from the left edge that one subflow alone has carried, that it has not
+    /// passed on, and for which `wanted` holds.
     pub(super) fn first(
         &self,
         view: &View<'_>,
         count: usize,
         wanted: impl Fn(&Flight) -> bool,
     ) -> Option<Flight> {
-        let mut flights = self.list.iter().take(count).filter(|it| wanted(it));
-        let alone = |flight: &&Flight| {
+        let known = self.list.iter().take(count).filter_map(|it| self.known(it));
+        let mut flights = known.filter(wanted);
+        let alone = |flight: &Flight| {
             view.queue.sent_from(flight.range.start).is_some_and(|sent| {
                 sent.range.start <= flight.range.start && sent.carried.len() == 1
             })
         };
-        flights.find(alone).copied()
+        flights.find(alone)
     }
 
     /// Returns the end of the last segment.
@@ -108,8 +186,7 @@ impl Flights {
     pub(super) fn saved(&mut self, at: usize) -> Option<&mut Flight> {
         if at == self.list.len() && at < MAX_FLIGHTS {
             let range = DataRange::new(Dsn::ZERO, Dsn::ZERO);
-            let (subflow, arrives) = (SubflowId(0), Time::ZERO);
-            self.list.push_back(Flight { range, subflow, arrives, lost: false });
+            self.list.push_back(Flight::new(range, SubflowId(0), Time::ZERO));
         }
         self.list.get_mut(at)
     }

@@ -3,6 +3,7 @@
 
 mod backlog;
 mod burst;
+mod copies;
 mod estimate;
 mod flights;
 mod loss;
@@ -10,6 +11,7 @@ mod params;
 mod paths;
 mod rate;
 mod saved;
+mod way;
 
 use crate::rules::{self, Task};
 use crate::state;
@@ -20,16 +22,17 @@ use crate::{
 use alloc::boxed::Box;
 use backlog::Backlog;
 use burst::Burst;
-use estimate::{Estimate, Rules};
+use estimate::{Estimate, Rules, time_for};
 use flights::{Flight, Flights};
 use loss::LossShare;
 use params::{
-    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PATIENT, PROBE,
-    QUEUED, RISK, ROUND, SIDE_CAP,
+    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PASSED,
+    PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP,
 };
 use paths::{Paths, Work};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 use rate::{RateFilter, Step};
+use way::Retransmission;
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -76,13 +79,16 @@ for the window or the send buffer, a loss stops all of it, so only the time of t
 An untried path carries only copies (`probe`). If paths are remembered, slot begins with the rate of an earlier
 connection. Its first own sample replaces that rate.
 
+A receiver passes the data of a subflow on in the order of the subflow. So data behind a loss arrives with the
+repair, and a copy on another path may be sooner (`repair`). Data that its subflow has acknowledged, with all
+data before it, needs no copy (`passed`).
 A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
 segment's own path still makes progress, and the unsent data within the window keeps the paths busy
-until that path has repaired the loss. If slot can place nothing new, a copy takes no other data's place. It
-then copies segments that another path would deliver sooner. If all the data at hand is sent, it also copies
-those whose acknowledgement is overdue by the RTT variation (`eager`), and each path with room copies the first
-data that it has not carried (`hedge`).
+until that path has repaired the loss. It also waits if the retransmission arrives sooner.
+If slot can place nothing new, a copy takes no other data's place. It then copies segments that another path
+would deliver sooner. If all the data at hand is sent, it also copies those whose acknowledgement is overdue by
+the RTT variation (`eager`), and each path with room copies the first data that it has not carried (`hedge`).
 
 On a fast path one decision holds for all the segments that leave within 0.1 ms (`burst`), so that a host can send
 them at once. It ends with the next acknowledgement.
@@ -95,7 +101,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
-        BURST, BACKLOG, ROUND,
+        BURST, BACKLOG, ROUND, PASSED, REPAIR,
     ],
     state: saved::NAMES,
     },
@@ -104,10 +110,6 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
     build: |params| Box::new(Slot::new(params)),
 };
 
-/// Segments from the left edge that are examined for late data.
-const LATE_SEGMENTS: usize = 4;
-/// Segments from the left edge that are examined for data that another path delivers sooner.
-const STALLED_SEGMENTS: usize = 48;
 /// Least wait in a queue by which an RTT shows that the link sets the pace.
 const MIN_QUEUE: Span = Span::from_millis(2);
 
@@ -135,6 +137,8 @@ struct Slot {
     lost: bool,
     hedge: bool,
     queued: bool,
+    passed: bool,
+    repair: bool,
     lanes: [Lane; SubflowId::MAX],
     flights: Flights,
     /// The latest decision for more than one segment.
@@ -164,6 +168,8 @@ impl Slot {
             lost: params.switch(&LOST),
             hedge: params.switch(&HEDGE),
             queued: params.switch(&QUEUED),
+            passed: params.switch(&PASSED),
+            repair: params.switch(&REPAIR),
             lanes: [Lane::default(); SubflowId::MAX],
             flights: Flights::default(),
             burst: None,
@@ -184,14 +190,14 @@ impl Slot {
         Paths::new(list, view, &self.lanes, self.rules, work)
     }
 
-    /// Notes a segment that is about to be sent.
-    fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) {
+    /// Notes on its path a segment that is about to be sent. Returns what is known of it.
+    fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Flight {
         self.end_burst(view);
         let (subflow, arrives) = (path.view.id, view.now + path.arrives_in(range.len()));
-        self.flights.sent(Flight { range, subflow, arrives, lost: false });
         let backlog = &mut self.lanes[subflow.index()].backlog;
         backlog.on_sent(view.now, range.len(), path.rate, path.is_empty());
         self.note_start(view, subflow);
+        Flight::new(range, subflow, arrives)
     }
 
     /// Notes the sent segments that have no prediction. A lone subflow needs none, so its segments are
@@ -210,7 +216,7 @@ impl Slot {
             let held = range.end.get().saturating_sub(snd_una.get());
             let wait = path.map(|it| it.arrives_behind(held.min(it.view.inflight)));
             let arrives = view.now + wait.unwrap_or_default();
-            self.flights.sent(Flight { range, subflow: sent.first, arrives, lost: false });
+            self.flights.sent(Flight::new(range, sent.first, arrives));
             from = range.end;
         }
     }
@@ -230,23 +236,6 @@ impl Slot {
             self.note_start(view, subflow);
         }
         decision
-    }
-
-    fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
-        self.note(view, path, range);
-        let (what, grant) = (What::Redundant(range), range.len());
-        Decision::Send { subflow: path.view.id, what, grant, reason: Reason::Copy }
-    }
-
-    /// Copies a segment to the path, other than its carrier, where it arrives first.
-    fn copy_elsewhere(
-        &mut self,
-        view: &View<'_>,
-        paths: &Paths<'_, '_>,
-        flight: &Flight,
-    ) -> Option<Decision> {
-        let path = paths.fastest_except(view, flight.subflow, flight.range.len())?;
-        Some(self.copy(view, path, flight.range))
     }
 
     /// Chooses the path for the task, or a copy.
@@ -284,17 +273,6 @@ impl Slot {
         })
     }
 
-    /// Copies one of the first segments if it is late, and its own path does not repair it in time.
-    fn late(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        if !self.flights.any_of_first(LATE_SEGMENTS, |flight| paths.may_be_late(flight)) {
-            return None;
-        }
-        let late = self.flights.first(view, LATE_SEGMENTS, |flight| {
-            paths.is_late(view, flight) && !paths.repairs_in_time(flight)
-        })?;
-        self.copy_elsewhere(view, paths, &late)
-    }
-
     /// Sends the first new data that a path can take in order. Returns `None` if there is none.
     fn place(
         &mut self,
@@ -316,7 +294,8 @@ impl Slot {
             Some((path, offset, range))
         });
         let (path, offset, range) = placed?;
-        self.note(view, path, range);
+        let flight = self.note(view, path, range);
+        self.flights.sent(flight);
         if out.explain {
             out.note("ahead_segments", Some(path.view.id), (offset / mss) as f64);
         }
@@ -332,31 +311,15 @@ impl Slot {
         Some(Decision::Send { subflow: path.view.id, what, grant, reason })
     }
 
-    /// Copies data that another path delivers sooner than its carrier.
-    fn stalled(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
-        let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
-            let waits = flight.arrives > view.now + least;
-            paths.is_due(view, flight) || (waits && paths.is_sooner_elsewhere(view, flight))
-        })?;
-        self.copy_elsewhere(view, paths, &flight)
-    }
-
-    /// Copies the first data that a path of unknown rate has not carried, to learn its rate.
-    fn probe(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        let mss = rules::segment_len(view);
-        let path = paths.unknown(view, mss)?;
-        let range = uncarried(view, path.view.id, mss)?;
-        Some(self.copy(view, path, range))
-    }
-
-    /// Copies the first data that a path has not carried, on the path where it arrives first.
-    fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        let mss = rules::segment_len(view);
-        let (path, range) = paths
-            .for_hedge(view, mss)
-            .find_map(|path| Some((path, uncarried(view, path.view.id, mss)?)))?;
-        Some(self.copy(view, path, range))
+    /// Returns the time that a retransmission of `len` bytes takes on a subflow, if data behind it waits for it.
+    fn repair(&self, view: &View<'_>, subflow: SubflowId, len: u64) -> Option<Retransmission> {
+        if !self.repair {
+            return None;
+        }
+        let mut list = [None; SubflowId::MAX];
+        let paths = self.paths(view, &mut list);
+        let path = paths.iter().find(|it| it.view.id == subflow)?;
+        Some(Retransmission { arrival: path.arrives_in(len), duration: time_for(len, path.pace) })
     }
 
     /// Takes in an acknowledgement.
@@ -389,20 +352,6 @@ fn is_full(view: &View<'_>) -> bool {
     !view.subflows.iter().any(|it| it.usable(view.next_len(), view.tsq))
 }
 
-/// Returns the first unacknowledged data that a subflow has not carried, at most `len` bytes.
-fn uncarried(view: &View<'_>, subflow: SubflowId, len: u64) -> Option<DataRange> {
-    let mut from = view.connection.snd_una;
-    loop {
-        let sent = view.queue.sent_from(from)?;
-        if !sent.carried.contains(subflow) {
-            let start = sent.range.start.max(from);
-            let end = sent.range.end.min(start.saturating_add(len));
-            return Some(DataRange::new(start, end));
-        }
-        from = sent.range.end;
-    }
-}
-
 impl Scheduler for Slot {
     fn needs(&self) -> Needs {
         Needs { data_acks: true, acks: true, when_full: WhenFull::Never, pacing_rate: false }
@@ -430,16 +379,21 @@ impl Scheduler for Slot {
 
     fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
         state::forget(notice, &mut self.lanes);
+        state::forget(notice, &mut self.flights.ways);
         self.end_burst(view);
         match notice {
             Notice::DataAck { new, .. } => self.flights.acked(new),
             Notice::Lost { subflow, range } => {
                 self.lanes[subflow.index()].losses.on_lost(range.len());
                 if self.lost {
-                    self.flights.lost(range, subflow);
+                    let repair = self.repair(view, subflow, range.len());
+                    self.flights.lost(view.now, range, subflow, repair);
                 }
             }
-            Notice::Acked { subflow, bytes, rtt, bandwidth } => {
+            Notice::Acked { subflow, bytes, rtt, bandwidth, first_unacked } => {
+                if self.passed {
+                    self.flights.passed_on(subflow, first_unacked);
+                }
                 self.on_acked(view, subflow, bytes, rtt);
                 if bandwidth > 0 {
                     self.lanes[subflow.index()].rate.follow(view.now, bandwidth);

@@ -114,6 +114,20 @@ pub(super) const BACKLOG: Param = Param {
     help: "segments that leave at once after a pause wait for each other",
     clause: "ours",
 };
+pub(super) const PASSED: Param = Param {
+    name: "passed",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "do not copy data that its subflow has acknowledged with all data before it",
+    clause: "ours",
+};
+pub(super) const REPAIR: Param = Param {
+    name: "repair",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "data behind a lost segment arrives with its repair, and a copy that arrives later takes no place of other data",
+    clause: "ours",
+};
 pub(super) const ROUND: Param = Param {
     name: "round",
     kind: ParamKind::Switch { default: true },

@@ -37,6 +37,11 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("flight.N.subflow", "its first carrier"),
     ("flight.N.arrives_ns", "its predicted arrival"),
     ("flight.N.lost", "1 if its carrier counts it as lost"),
+    ("flight.N.order", "segments that were noted before it"),
+    ("flights.noted", "segments noted so far"),
+    ("way.ID.passed", "order of the first segment of the subflow that was not passed on"),
+    ("way.ID.waits", "order of the first segment that waits for the repair of a loss"),
+    ("way.ID.repair_ns", "when the repair should arrive"),
     ("burst.start", "first byte of the latest decision for more than one segment"),
     ("burst.end", "its end"),
     ("burst.subflow", "its carrier"),
@@ -81,6 +86,14 @@ pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str
             names.write(".queued", u64::from(step.queued));
         }
     }
+    for (id, way) in flights.ways.iter().enumerate() {
+        names.begin(format_args!("way.{id}"));
+        names.write(".passed", way.passed);
+        names.write(".waits", way.waits);
+        names.write(".repair_ns", way.repair.as_nanos());
+    }
+    names.begin(format_args!("flights"));
+    names.write(".noted", flights.noted);
     for (at, flight) in flights.iter().enumerate() {
         names.begin(format_args!("flight.{at}"));
         names.write(".start", flight.range.start.get());
@@ -88,6 +101,7 @@ pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str
         names.write(".subflow", u64::from(flight.subflow.0));
         names.write(".arrives_ns", flight.arrives.as_nanos());
         names.write(".lost", u64::from(flight.lost));
+        names.write(".order", flight.order);
     }
 }
 
@@ -141,6 +155,8 @@ pub(super) fn load(
     let mut parts = name.split('.');
     match (parts.next()?, parts.next()?) {
         ("flight", at) => load_flight(flights, at.parse().ok()?, parts.next()?, whole)?,
+        ("flights", "noted") => flights.noted = whole,
+        ("way", id) => load_way(flights, id.parse().ok()?, parts.next()?, whole)?,
         ("step", id) => {
             let lane = lanes.get_mut(id.parse::<usize>().ok()?)?;
             load_step(&mut lane.rate, parts.next()?.parse().ok()?, parts.next()?, whole)?;
@@ -215,6 +231,17 @@ fn load_step(rate: &mut RateFilter, at: usize, name: &str, whole: u64) -> Option
     Some(())
 }
 
+fn load_way(flights: &mut Flights, id: usize, name: &str, whole: u64) -> Option<()> {
+    let way = flights.ways.get_mut(id)?;
+    match name {
+        "passed" => way.passed = whole,
+        "waits" => way.waits = whole,
+        "repair_ns" => way.repair = Time::from_nanos(whole),
+        _ => return None,
+    }
+    Some(())
+}
+
 fn load_flight(flights: &mut Flights, at: usize, name: &str, whole: u64) -> Option<()> {
     let flight = flights.saved(at)?;
     match name {
@@ -223,6 +250,7 @@ fn load_flight(flights: &mut Flights, at: usize, name: &str, whole: u64) -> Opti
         "subflow" => flight.subflow = SubflowId(u8::try_from(whole).ok()?),
         "arrives_ns" => flight.arrives = Time::from_nanos(whole),
         "lost" => flight.lost = whole == 1,
+        "order" => flight.order = whole,
         _ => return None,
     }
     Some(())

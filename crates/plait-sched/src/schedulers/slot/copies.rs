@@ -1,0 +1,89 @@
+//! Copies of data: which data a path carries again.
+
+use super::Slot;
+use super::estimate::Estimate;
+use super::flights::Flight;
+use super::paths::Paths;
+use crate::rules;
+use crate::{Decision, Reason, View, What};
+use plait_base::{DataRange, SubflowId};
+
+/// Segments from the left edge that are examined for late data.
+const LATE_SEGMENTS: usize = 4;
+/// Segments from the left edge that are examined for data that another path delivers sooner.
+const STALLED_SEGMENTS: usize = 48;
+
+impl Slot {
+    fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
+        let flight = self.note(view, path, range);
+        self.flights.copied(flight);
+        let (what, grant) = (What::Redundant(range), range.len());
+        Decision::Send { subflow: path.view.id, what, grant, reason: Reason::Copy }
+    }
+
+    /// Copies a segment to the path, other than its carrier, where it arrives first.
+    fn copy_elsewhere(
+        &mut self,
+        view: &View<'_>,
+        paths: &Paths<'_, '_>,
+        flight: &Flight,
+    ) -> Option<Decision> {
+        let path = paths.fastest_except(view, flight.subflow, flight.range.len())?;
+        Some(self.copy(view, path, flight.range))
+    }
+
+    /// Copies one of the first segments if it is late, and its own path does not repair it in time.
+    pub(super) fn late(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        if !self.flights.any_of_first(LATE_SEGMENTS, |flight| paths.may_be_late(flight)) {
+            return None;
+        }
+        let late = self.flights.first(view, LATE_SEGMENTS, |flight| {
+            let useful = !self.repair || !flight.lost || paths.is_sooner_elsewhere(view, flight);
+            useful && paths.is_late(view, flight) && !paths.repairs_in_time(flight)
+        })?;
+        self.copy_elsewhere(view, paths, &late)
+    }
+
+    /// Copies data that another path delivers sooner than its carrier.
+    pub(super) fn stalled(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
+        let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
+            let waits = flight.arrives > view.now + least;
+            paths.is_due(view, flight) || (waits && paths.is_sooner_elsewhere(view, flight))
+        })?;
+        self.copy_elsewhere(view, paths, &flight)
+    }
+
+    /// Copies the first data that a path of unknown rate has not carried, to learn its rate.
+    pub(super) fn probe(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        let mss = rules::segment_len(view);
+        let path = paths.unknown(view, mss)?;
+        let range = self.uncarried(view, path.view.id, mss)?;
+        Some(self.copy(view, path, range))
+    }
+
+    /// Copies the first data that a path has not carried, on the path where it arrives first.
+    pub(super) fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        let mss = rules::segment_len(view);
+        let (path, range) = paths
+            .for_hedge(view, mss)
+            .find_map(|path| Some((path, self.uncarried(view, path.view.id, mss)?)))?;
+        Some(self.copy(view, path, range))
+    }
+
+    /// Returns the first data, at most `len` bytes, that a subflow has not carried and that was not passed on.
+    fn uncarried(&self, view: &View<'_>, subflow: SubflowId, len: u64) -> Option<DataRange> {
+        let mut from = view.connection.snd_una;
+        loop {
+            let sent = view.queue.sent_from(from)?;
+            let (start, end) = (sent.range.start.max(from), sent.range.end);
+            let data = DataRange::new(start, end);
+            let open =
+                if sent.carried.contains(subflow) { None } else { self.flights.first_open(data) };
+            if let Some(open) = open {
+                return Some(DataRange::new(open, end.min(open.saturating_add(len))));
+            }
+            from = end;
+        }
+    }
+}
