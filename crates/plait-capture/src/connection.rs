@@ -137,6 +137,7 @@ impl Connection {
             self.unmapped_segments += 1;
             return;
         };
+        let at_receiver = flow.vantage(side) == Vantage::Receiver;
         let limits = &mut self.limits[side];
         limits.set_mss(len.min(1_460));
         limits.on_data(
@@ -144,11 +145,13 @@ impl Connection {
                 at_ns: seen.at_ns,
                 path: index,
                 next: flow.halves[side].seen.next(),
-                data_end: placed.end,
+                data: (placed.start, placed.end),
                 fresh: placed.fresh,
                 copy: placed.copy,
-                lost: sent.news.again > 0 || sent.lost_before,
-                at_receiver: flow.vantage(side) == Vantage::Receiver,
+                again: sent.news.again > 0,
+                missing_since: sent.lost_before.then(|| seen.at_ns - sent.news.gap_age),
+                gap_since: flow.halves[side].seen.gap_since(),
+                at_receiver,
                 packet: Mark::of(seen),
             },
             data,

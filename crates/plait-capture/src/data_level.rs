@@ -55,6 +55,7 @@ pub(crate) struct DataLevel {
 /// Data that the capture has at the level of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
+    pub(crate) start: i64,
     pub(crate) end: i64,
     /// Bytes beyond all earlier data.
     pub(crate) fresh: u64,
@@ -110,7 +111,7 @@ impl DataLevel {
             self.sent.entry(start).or_insert(FirstSent { end, path, paths: 1 << (path % 64) });
             self.prune();
         }
-        Placed { end, fresh: news.fresh, copy: news.fresh + news.filled == 0 }
+        Placed { start, end, fresh: news.fresh, copy: news.fresh + news.filled == 0 }
     }
 
     fn count_reinjection(&mut self, start: i64, end: i64, path: usize) {

@@ -84,6 +84,11 @@ impl Coverage {
         self.gaps.first_key_value().map_or(self.next, |(start, _)| *start)
     }
 
+    /// Returns the time since which the first gap is known, in nanoseconds.
+    pub(crate) fn gap_since(&self) -> Option<i64> {
+        self.gaps.first_key_value().map(|(_, gap)| gap.since)
+    }
+
     /// Begins at `position`; earlier positions count as seen.
     pub(crate) fn begin(&mut self, position: i64) {
         if !self.started {

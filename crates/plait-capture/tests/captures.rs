@@ -1,5 +1,5 @@
 //! Captures made by hand, in every format, cut, damaged and in several files.
-#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code, reason = "a test")]
 
 mod made;
 

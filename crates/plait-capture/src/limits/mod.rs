@@ -5,6 +5,7 @@
 
 mod path;
 mod period;
+mod waits;
 
 pub(crate) use path::PathLimits;
 pub(crate) use period::{Label, Log, Period, Stall};
@@ -13,6 +14,7 @@ use crate::data_level::DataLevel;
 use crate::held::Held;
 use crate::subflow::Mark;
 use std::collections::VecDeque;
+use waits::{Lost, Waits};
 
 /// Largest number of acknowledgements on their way to the sender.
 const MAX_QUEUED: usize = 65_536;
@@ -24,13 +26,17 @@ pub(crate) struct DataEvent {
     pub(crate) path: usize,
     /// Position after the highest byte of the path.
     pub(crate) next: i64,
-    /// End of its data, and the bytes beyond all earlier data.
-    pub(crate) data_end: i64,
+    /// Begin and end of its data, and the bytes beyond all earlier data.
+    pub(crate) data: (i64, i64),
     pub(crate) fresh: u64,
     /// True if another path, or an earlier segment, has brought all of it.
     pub(crate) copy: bool,
-    /// True if it shows a loss: a copy, or a gap that is filled late.
-    pub(crate) lost: bool,
+    /// True if the capture has its data from this path already.
+    pub(crate) again: bool,
+    /// If it fills a gap of its path late: the time of the first data beyond the gap.
+    pub(crate) missing_since: Option<i64>,
+    /// The same of the first gap that is still open.
+    pub(crate) gap_since: Option<i64>,
     /// True if it is captured when it arrives, not when it is sent.
     pub(crate) at_receiver: bool,
     pub(crate) packet: Mark,
@@ -52,6 +58,14 @@ pub(crate) struct AckEvent {
     pub(crate) packet: Mark,
 }
 
+/// The largest amount of unacknowledged data.
+#[derive(Clone, Copy, Default, Debug)]
+struct Ceiling {
+    bytes: i64,
+    /// When it last grew by a tenth.
+    grew: i64,
+}
+
 /// The sender of one direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Limits {
@@ -71,10 +85,9 @@ pub(crate) struct Limits {
     next: i64,
     acked: i64,
     edge: i64,
-    /// Largest amount of unacknowledged data, and when it last grew by a tenth.
-    ceiling: i64,
-    ceiling_at: i64,
+    ceiling: Ceiling,
     mss: i64,
+    waits: Waits,
     /// State of the sender, from a log: outer none if it is unknown, inner none if there is no unsent data.
     sender: Option<Option<Held>>,
 }
@@ -139,18 +152,42 @@ impl Limits {
             self.packet = event.packet;
             self.edge = self.edge.max(data.edge);
         }
-        self.next = self.next.max(event.data_end);
+        self.next = self.next.max(event.data.1);
         if event.fresh > 0 {
             self.last_new = event.at_ns;
         }
         let unacked = self.next - self.acked;
-        if unacked * 10 > self.ceiling * 11 {
-            self.ceiling_at = event.at_ns;
+        if unacked * 10 > self.ceiling.bytes * 11 {
+            self.ceiling.grew = event.at_ns;
         }
-        self.ceiling = self.ceiling.max(unacked);
-        self.paths[event.path].on_data(event);
+        self.ceiling.bytes = self.ceiling.bytes.max(unacked);
+        let holder = data.holder(event.data.0);
+        if let Some(since) = self.paths[event.path].on_data(event, self.next + unacked) {
+            // The sender repeats what it sent on this path first. At the receiver, a repetition of data that had arrived is none.
+            let repairs = if event.at_receiver { !event.again } else { holder == Some(event.path) };
+            if repairs {
+                self.waits.lost.add(Lost { data: event.data, path: event.path });
+                self.blame_waits(event);
+            }
+            self.paths[event.path].blame_own(since, event.at_ns, event.path);
+        }
         if event.fresh > 0 {
             self.commit(event.at_ns, false);
+        }
+    }
+
+    /// Blames a path that lost data for the past waits of the others for this data.
+    fn blame_waits(&mut self, event: &DataEvent) {
+        for (from, to) in self.waits.of(event.data) {
+            self.blame(event.path, (from, to));
+        }
+    }
+
+    /// Blames the path `loser`, which lost data, for the time in which the other paths waited for this data.
+    fn blame(&mut self, loser: usize, time: (i64, i64)) {
+        let label = self.paths[loser].repairing();
+        for (_, path) in self.paths.iter_mut().enumerate().filter(|(at, _)| *at != loser) {
+            path.blame_other(time, label, loser);
         }
     }
 
@@ -191,6 +228,11 @@ impl Limits {
         }
         self.edge = self.edge.max(event.edge);
         if event.data_acked > self.acked {
+            let (missing, time) = (self.acked, self.waits.next(event.at_ns));
+            match self.waits.lost.path(missing) {
+                Some(loser) => self.blame(loser, time),
+                None => self.waits.add(missing, time),
+            }
             self.acked = event.data_acked;
             if self.acked >= self.next {
                 self.finished = event.at_ns;
@@ -261,9 +303,9 @@ impl Limits {
         if path.has_queue() {
             return Label::Link;
         }
-        let flat = (self.now - self.ceiling_at)
+        let flat = (self.now - self.ceiling.grew)
             > path.srtt().saturating_mul(if path.had_loss() { 12 } else { 5 });
-        if flat && unacked * 10 >= self.ceiling * 9 {
+        if flat && unacked * 10 >= self.ceiling.bytes * 9 {
             return Label::Short;
         }
         if !path.had_loss() && path.is_flat(self.now) { Label::Short } else { path.growing() }
@@ -296,8 +338,11 @@ impl Limits {
 
     /// Moves finished periods to the log. `last` is true at the end, when the remaining ones are the tail.
     fn commit(&mut self, now: i64, last: bool) {
+        // A loss that is repaired later may be the cause of the wait.
+        let open = self.paths.iter().filter_map(|path| path.gap_since).min();
+        let open = open.unwrap_or(i64::MAX).min(self.waits.since());
         for index in 0..self.paths.len() {
-            let limit = if last { i64::MAX } else { self.paths[index].settled(now) };
+            let limit = if last { i64::MAX } else { self.paths[index].settled(now, open) };
             while let Some(mut period) = self.paths[index].take_before(limit) {
                 if last && period.from >= self.last_new {
                     self.relabel_tail(index, &mut period);

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 const SILENT_RTTS: i64 = 3;
 /// Shortest silence, in nanoseconds. A retransmission timeout of Linux is 200 ms after an RTT.
 const MIN_SILENCE: i64 = 350_000_000;
+/// Shortest retransmission timeout of Linux, in nanoseconds.
+const MIN_TIMEOUT: i64 = 200_000_000;
 /// A window that has not grown for this many RTTs is not in slow start.
 const FLAT_RTTS: i64 = 5;
 /// Shortest busy time that gives the rate of a link, and shortest wait in a queue, in nanoseconds.
@@ -91,8 +93,10 @@ pub(crate) struct PathLimits {
     uncharged: u64,
     /// End of the highest data that it delivered.
     pub(crate) top: i64,
-    /// Time of the latest data, if it is captured at the receiver.
-    arrived: Option<i64>,
+    /// Time of the latest data, if it is captured at the receiver, and the end of the data that was on its way then.
+    arrived: Option<(i64, i64)>,
+    /// Since when a gap is open, at the receiver.
+    pub(crate) gap_since: Option<i64>,
     /// Since when data is outstanding without an acknowledgement; none if nothing is.
     waiting: Option<i64>,
     /// The latest silence.
@@ -174,15 +178,21 @@ impl PathLimits {
         self.rtt.smoothed.saturating_mul(SILENT_RTTS).max(MIN_SILENCE)
     }
 
-    pub(crate) fn on_data(&mut self, event: &DataEvent) {
+    /// Takes data. If it shows a loss, it returns the time since which the path has been held up by it. `under_way` is the end
+    /// of the data that was sent by now.
+    pub(crate) fn on_data(&mut self, event: &DataEvent, under_way: i64) -> Option<i64> {
+        let mut since = event.missing_since.or(event.again.then_some(event.at_ns));
         if event.at_receiver {
-            self.on_arrival(event);
+            self.gap_since = event.gap_since;
+            since = self.on_arrival(event, under_way).or(since);
+        } else if since.is_some() {
+            since = self.waiting.or(since);
         }
         self.next = self.next.max(event.next);
         if self.flight() > 0 && self.waiting.is_none() {
             self.waiting = Some(event.at_ns);
         }
-        if event.lost {
+        if since.is_some() {
             self.sort_loss(event.at_ns);
             if self.losses.recovery.is_none() {
                 self.begin_recovery(event.at_ns);
@@ -200,6 +210,7 @@ impl PathLimits {
         if flight * 10 > self.flights.peak.0 * 11 {
             self.flights.peak = (flight, event.at_ns);
         }
+        since
     }
 
     /// Begins a recovery. If the lost segment was sent during the one before, it continues that one.
@@ -220,14 +231,75 @@ impl PathLimits {
 
     /// Takes data at the receiver. After a long pause, data that another path has brought meanwhile shows that the
     /// path was silent: its sender had sent the data before.
-    fn on_arrival(&mut self, event: &DataEvent) {
-        let since = self.arrived.replace(event.at_ns);
-        if let Some(since) = since.filter(|since| event.at_ns - since > self.silence_limit())
-            && event.copy
-        {
+    ///
+    /// If a pause is shorter, but long enough for a retransmission timeout, and the data was sent before the pause, it is a
+    /// repetition of data that was lost. Then this returns the begin of the pause.
+    fn on_arrival(&mut self, event: &DataEvent, under_way: i64) -> Option<i64> {
+        let (since, sent) = self.arrived.replace((event.at_ns, under_way))?;
+        let pause = event.at_ns - since;
+        if pause > self.silence_limit() && event.copy {
             self.losses.silent_up_to = self.next;
             self.fall_silent(event.path, since, event.at_ns);
+            return None;
         }
+        let timeout = pause > MIN_TIMEOUT + self.rtt.smoothed / 2;
+        (timeout && event.fresh == 0 && event.data.0 < sent).then_some(since)
+    }
+
+    /// Returns the label of the time in which the path repairs a loss.
+    pub(crate) const fn repairing(&self) -> Label {
+        if self.losses.recoveries > 1 { Label::Recovery } else { Label::FirstRecovery }
+    }
+
+    /// Blames a loss of this path, of the number `index`, for the time from `from` to `to` in which it had room.
+    pub(crate) fn blame_own(&mut self, from: i64, to: i64, index: usize) {
+        let label = self.repairing();
+        let had_room = |period: &Period| {
+            matches!(
+                period.label,
+                Label::Short | Label::Unused | Label::Behind { window: false, buffer: false }
+            )
+        };
+        self.blame((from, to), label, index, &had_room);
+    }
+
+    /// Blames a loss of the path `loser` for a time in which this path had room.
+    pub(crate) fn blame_other(&mut self, time: (i64, i64), label: Label, loser: usize) {
+        let waited = |period: &Period| match period.label {
+            Label::Behind { window: false, buffer: false } => {
+                period.blamed.is_none_or(|blamed| blamed == loser)
+            }
+            // At the receiver, no path is known to have the missing data.
+            Label::Short | Label::Unused => period.holder.is_none(),
+            _ => false,
+        };
+        self.blame(time, label, loser, &waited);
+    }
+
+    /// Gives a label to the parts of pending periods in a time.
+    fn blame(
+        &mut self,
+        (from, to): (i64, i64),
+        label: Label,
+        loser: usize,
+        which: &dyn Fn(&Period) -> bool,
+    ) {
+        if self.pending.back().is_none_or(|last| last.to <= from) {
+            return;
+        }
+        let mut pending = VecDeque::with_capacity(self.pending.len() + 2);
+        for period in std::mem::take(&mut self.pending) {
+            if period.to <= from || period.from >= to || !which(&period) {
+                pending.push_back(period);
+                continue;
+            }
+            let (before, rest) = period.split(from);
+            let (within, after) = rest.split(to);
+            pending.extend([before].into_iter().filter(Period::is_some));
+            pending.push_back(Period { label, blamed: Some(loser), ..within });
+            pending.extend([after].into_iter().filter(Period::is_some));
+        }
+        self.pending = pending;
     }
 
     /// Counts a loss as one of the queue or of the link.
@@ -332,7 +404,7 @@ impl PathLimits {
     pub(crate) fn add(&mut self, period: Period) {
         let period = Period { bytes: std::mem::take(&mut self.uncharged), ..period };
         // A period does not go beyond the time since which the path waits, so a silence is whole periods.
-        let since = self.waiting.or(self.arrived);
+        let since = self.waiting.or(self.arrived.map(|it| it.0));
         match self.pending.back_mut() {
             Some(last)
                 if last.label == period.label
@@ -346,10 +418,10 @@ impl PathLimits {
         }
     }
 
-    /// Returns the time up to which the periods are final.
-    pub(crate) fn settled(&self, now: i64) -> i64 {
-        let held = self.waiting.or(self.arrived).unwrap_or(now);
-        if self.pending.len() > MAX_PENDING { now } else { held.min(now) }
+    /// Returns the time up to which the periods are final. The cause of later ones than `open` is not known yet.
+    pub(crate) fn settled(&self, now: i64, open: i64) -> i64 {
+        let held = self.waiting.or(self.arrived.map(|it| it.0)).unwrap_or(now);
+        if self.pending.len() > MAX_PENDING { now } else { held.min(open).min(now) }
     }
 
     /// Takes the first period if it ends by `limit`.
@@ -383,13 +455,6 @@ impl PathLimits {
             (None, last) => last,
             (Some(_), None) => None,
         };
-        if repairing.is_some_and(overlaps) {
-            return Some(if self.losses.recoveries > 1 {
-                Label::Recovery
-            } else {
-                Label::FirstRecovery
-            });
-        }
-        None
+        repairing.is_some_and(overlaps).then(|| self.repairing())
     }
 }

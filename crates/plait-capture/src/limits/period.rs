@@ -69,6 +69,20 @@ pub(crate) struct Period {
 }
 
 impl Period {
+    /// Returns the parts before and after a time. The bytes are divided like the time.
+    pub(crate) fn split(self, at: i64) -> (Period, Period) {
+        let at = at.clamp(self.from, self.to);
+        let whole = (self.to - self.from).max(1) as f64;
+        let bytes = (self.bytes as f64 * (at - self.from) as f64 / whole) as u64;
+        let before = Period { to: at, bytes, ..self };
+        (before, Period { from: at, bytes: self.bytes - bytes.min(self.bytes), ..self })
+    }
+
+    /// Returns true if it has a duration.
+    pub(crate) const fn is_some(&self) -> bool {
+        self.to > self.from
+    }
+
     /// Takes the next period into this one.
     pub(crate) fn extend(&mut self, next: &Period) {
         self.to = self.to.max(next.to);

@@ -90,6 +90,16 @@ impl Talk {
 
     /// Opens a subflow, captured at the server, with an RTT of `rtt` ms. The first one is of MPTCP if `multipath`.
     pub fn open(&mut self, multipath: bool, rtt: u64) -> usize {
+        self.open_between(multipath, [0, rtt])
+    }
+
+    /// Opens a subflow of MPTCP, captured at the client.
+    pub fn open_at_client(&mut self, rtt: u64) -> usize {
+        self.open_between(true, [rtt, 0])
+    }
+
+    /// Opens a subflow. `legs` are the times in ms to the server and back, and to the client and back.
+    fn open_between(&mut self, multipath: bool, legs: [u64; 2]) -> usize {
         let path = self.paths.len();
         let port = 50_000 + path as u16;
         // The numbers wrap soon.
@@ -134,8 +144,9 @@ impl Talk {
             ..Options::default()
         };
         self.send(path, false, Flags::SYN, first(syn), 0, client);
+        self.wait(legs[0]);
         self.send(path, true, Flags::SYN.with(Flags::ACK), first(syn_ack), 0, server);
-        self.wait(rtt);
+        self.wait(legs[1]);
         let seq = self.paths[path].seq[0];
         self.send(path, false, Flags::ACK, Options { mptcp: ack, ..Options::default() }, 0, seq);
         path
@@ -151,6 +162,25 @@ impl Talk {
     pub fn again(&mut self, path: usize, piece: u64) {
         let seq = self.paths[path].seq[1].wrapping_sub(PIECE);
         self.data_at(path, piece, seq);
+    }
+
+    /// A segment of `path` is lost before the capture.
+    pub fn lose(&mut self, path: usize) {
+        self.paths[path].seq[1] = self.paths[path].seq[1].wrapping_add(PIECE);
+    }
+
+    /// The segment that is `back` segments before the next one of `path` arrives, with piece `piece`.
+    pub fn late(&mut self, path: usize, piece: u64, back: u32) {
+        let seq = self.paths[path].seq[1].wrapping_sub(back * PIECE);
+        self.data_at(path, piece, seq);
+    }
+
+    /// The client acknowledges `path` without its last `back` segments, and the first `pieces` of the data.
+    pub fn ack_without(&mut self, path: usize, back: u32, pieces: u64) {
+        let next = self.paths[path].seq[1];
+        self.paths[path].seq[1] = next.wrapping_sub(back * PIECE);
+        self.ack(path, Some(pieces));
+        self.paths[path].seq[1] = next;
     }
 
     fn data_at(&mut self, path: usize, piece: u64, seq: u32) {
