@@ -45,6 +45,8 @@ pub struct Options {
     pub numbers: (u64, u64),
     /// Print all causes of each capture that is judged wrong.
     pub verbose: bool,
+    /// Loss in whole percent of the transfers with planted loss, in place of the drawn one.
+    pub loss: Option<u32>,
 }
 
 impl Options {
@@ -88,6 +90,7 @@ fn options(args: &[String]) -> Options {
         dir: PathBuf::from("captures"),
         numbers: (0, TRANSFERS),
         verbose: false,
+        loss: None,
     };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -109,11 +112,14 @@ fn take(options: &mut Options, name: &str, value: &str) {
     match name {
         "--seed" => options.seed = number(value),
         "--dir" => options.dir = PathBuf::from(value),
+        "--loss" => options.loss = u32::try_from(number(value)).ok(),
         "--numbers" => {
             let Some((from, to)) = value.split_once("..") else { refuse("--numbers FROM..TO") };
             options.numbers = (number(from), number(to));
         }
-        other => refuse(&format!("`{other}`: give --seed, --dir, --numbers FROM..TO or --verbose")),
+        other => refuse(&format!(
+            "`{other}`: give --seed, --dir, --numbers FROM..TO, --loss or --verbose"
+        )),
     }
 }
 
@@ -135,7 +141,10 @@ fn record_all(options: &Options) -> io::Result<()> {
 }
 
 fn record_one(options: &Options, number: u64, files: [&Path; 2]) -> io::Result<()> {
-    let planted = planted::draw(options.seed, number);
+    let mut planted = planted::draw(options.seed, number);
+    if let Some(percent) = options.loss {
+        planted.lines.iter_mut().filter(|line| line.loss > 0).for_each(|line| line.loss = percent);
+    }
     for _ in 0..TRIES {
         let parts = files.map(|file| file.with_extension("part"));
         let worst = record::record(&planted, parts.each_ref().map(PathBuf::as_path))?;
