@@ -5,6 +5,12 @@ use plait_lab::stats::percentile;
 
 /// Deviation of the normal distribution with 90 % below it.
 const Z: f64 = 1.281_552;
+/// What is usual of losses beside those of full queues: this share of all links has none, and the others lose a share
+/// of packets in this range, with a uniform logarithm. `plait advise` draws an unknown loss in the same way.
+const LOSSLESS: f64 = 0.5;
+const LOSSES: (f64, f64) = (0.000_01, 0.003);
+/// Steps of the integral over that range.
+const STEPS: u32 = 1_000;
 
 /// An estimate and its range.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,8 +76,8 @@ impl Estimate {
         Some(Estimate { value: at(50.0)?, low: at(10.0)?, high: at(90.0)? })
     }
 
-    /// Returns the share of lost packets in percent, with its interval (Wilson's, with the exact upper end if
-    /// nothing is lost); `None` if none was sent.
+    /// Returns the share of lost packets in percent, with its interval (Wilson's; if nothing is lost, nine of ten links
+    /// are below its upper end by what is usual); `None` if none was sent.
     #[must_use]
     pub fn loss_percent(lost: u64, sent: u64) -> Option<Estimate> {
         if sent == 0 {
@@ -79,9 +85,7 @@ impl Estimate {
         }
         let (count, share) = (sent as f64, lost.min(sent) as f64 / sent as f64);
         if lost == 0 {
-            // A loss of this share leaves all packets in one of ten cases.
-            let high = 1.0 - libm::pow(0.1, 1.0 / count);
-            return Some(Estimate { value: 0.0, low: 0.0, high: 100.0 * high });
+            return Some(Estimate { value: 0.0, low: 0.0, high: 100.0 * unseen_loss(count) });
         }
         let squared = Z * Z;
         let middle = (share + squared / (2.0 * count)) / (1.0 + squared / count);
@@ -123,6 +127,26 @@ impl Estimate {
     }
 }
 
+/// Returns the loss that one of ten links exceeds, of usual ones on which `count` packets arrived and none was lost.
+fn unseen_loss(count: f64) -> f64 {
+    let (least, largest) = LOSSES;
+    let at = |step: u32| {
+        let share = (f64::from(step) + 0.5) / f64::from(STEPS);
+        largest * libm::pow(least / largest, share)
+    };
+    // The weight of a link is the chance that it loses none of the packets.
+    let weight = |loss: f64| (1.0 - LOSSLESS) / f64::from(STEPS) * libm::pow(1.0 - loss, count);
+    let all = LOSSLESS + (0..STEPS).map(|step| weight(at(step))).sum::<f64>();
+    let mut above = 0.0;
+    for loss in (0..STEPS).map(at) {
+        above += weight(loss);
+        if above >= 0.1 * all {
+            return loss;
+        }
+    }
+    least
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,10 +157,28 @@ mod tests {
         let some = Estimate::loss_percent(10, 1_000).unwrap();
         assert!((some.value - 1.0).abs() < 1e-9, "{some:?}");
         assert!((some.low - 0.668).abs() < 0.01 && (some.high - 1.494).abs() < 0.01, "{some:?}");
-        // ln(10) / 1000 = 0.23 %.
-        let none = Estimate::loss_percent(0, 1_000).unwrap();
-        assert!(none.low == 0.0 && (none.high - 0.23).abs() < 0.001, "{none:?}");
         assert_eq!(Estimate::loss_percent(0, 0), None);
+    }
+
+    /// Of usual links without a lost packet, one of ten has a greater loss. The integral here is over the loss, not over
+    /// its logarithm.
+    #[test]
+    fn the_upper_end_without_a_loss_is_that_of_usual_links() {
+        let (least, largest) = LOSSES;
+        let width = (largest - least) / 300_000.0;
+        for count in [50_u32, 1_000, 20_000] {
+            let none = Estimate::loss_percent(0, u64::from(count)).unwrap();
+            let (mut all, mut above) = (LOSSLESS, 0.0);
+            for step in 0..300_000 {
+                let loss = least + (f64::from(step) + 0.5) * width;
+                let usual = (1.0 - LOSSLESS) / (loss * libm::log(largest / least)) * width;
+                let weight = usual * libm::exp(f64::from(count) * libm::log1p(-loss));
+                all += weight;
+                above += if loss * 100.0 > none.high { weight } else { 0.0 };
+            }
+            assert!((above / all - 0.1).abs() < 0.003, "{count}: {above} of {all}, {none:?}");
+            assert!(none.low == 0.0 && none.value == 0.0);
+        }
     }
 
     #[test]

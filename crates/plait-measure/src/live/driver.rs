@@ -10,6 +10,7 @@ use super::socket::From;
 use super::{MeasureError, mptcp};
 use crate::date::day_of;
 use crate::estimate::Estimate;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -106,7 +107,8 @@ pub fn measure(
             scope.spawn(move || exchange.receive(line, over));
         }
         let schedule = Schedule::of(options.time, options.from.len());
-        let course = Course { exchange: &exchange, options, schedule, say };
+        let overhead = Cell::new(schedule.usual_overhead());
+        let course = Course { exchange: &exchange, options, schedule, overhead, say };
         let result = course.run();
         over.store(true, Ordering::Relaxed);
         result
@@ -118,6 +120,8 @@ struct Course<'a> {
     exchange: &'a Exchange<'a>,
     options: &'a Options,
     schedule: Schedule,
+    /// Time of the latest way without its loads: the search, and the waits of round trips.
+    overhead: Cell<Duration>,
     say: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -136,9 +140,15 @@ impl Course<'_> {
             (self.say)(&format!("{}: probing the idle path", line.from.name));
             states.push(self.idle(at)?);
         }
+        let mut ways = u32::try_from(2 * states.len()).unwrap_or(u32::MAX);
         for (at, state) in states.iter_mut().enumerate() {
             for way in [Way::Down, Way::Up] {
-                let result = self.way(at, way, state)?;
+                let schedule = self.left(ways);
+                let began = self.exchange.elapsed();
+                let result = self.way(at, way, state, schedule)?;
+                let used = self.exchange.elapsed().saturating_sub(began);
+                self.overhead.set(used.saturating_sub(schedule.full + schedule.light));
+                ways -= 1;
                 match way {
                     Way::Down => state.result.down = result,
                     Way::Up => state.result.up = result,
@@ -167,6 +177,12 @@ impl Course<'_> {
             bottleneck: together.as_ref().map(Together::verdict),
             bytes: self.options.bytes - self.exchange.left_bytes(),
         })
+    }
+
+    /// Returns the schedule of the time that is left for so many ways.
+    fn left(&self, ways: u32) -> Schedule {
+        let left = self.options.time.saturating_sub(self.exchange.elapsed());
+        self.schedule.within(left, ways, self.overhead.get())
     }
 
     /// Probes a path without load.
@@ -214,7 +230,13 @@ impl Course<'_> {
     }
 
     /// Measures a direction of a path.
-    fn way(&self, at: usize, way: Way, state: &mut PathState) -> Result<WayResult, MeasureError> {
+    fn way(
+        &self,
+        at: usize,
+        way: Way,
+        state: &mut PathState,
+        schedule: Schedule,
+    ) -> Result<WayResult, MeasureError> {
         let mut result = WayResult::default();
         let word = if way == Way::Down { "down" } else { "up" };
         if !self.may_go_on(state) {
@@ -225,13 +247,14 @@ impl Course<'_> {
             state.result.remarks.push(format!("no load arrived {word}"));
             return Ok(result);
         };
+        let found = (found.0, found.1, schedule.full);
         let Some(rate_bps) = self.full(at, way, state, found, &mut result)? else {
             return Ok(result);
         };
         if self.may_go_on(state) {
             let rate = rate_bps * LIGHT;
             let most = MAX_LIGHT_PACKETS * self.exchange.packet_bits(LIGHT_SIZE_BYTES) / rate;
-            let time = self.schedule.light.min(Duration::from_secs_f64(most.clamp(0.1, 60.0)));
+            let time = schedule.light.min(Duration::from_secs_f64(most.clamp(0.1, 60.0)));
             let load = (rate, time, LIGHT_SIZE_BYTES);
             let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
             let lost = offered.packets.saturating_sub(arrived.packets);
@@ -247,7 +270,7 @@ impl Course<'_> {
         at: usize,
         way: Way,
         state: &mut PathState,
-        (mut guess, mut least_ns): (f64, i64),
+        (mut guess, mut least_ns, time): (f64, i64, Duration),
         result: &mut WayResult,
     ) -> Result<Option<f64>, MeasureError> {
         let word = if way == Way::Down { "down" } else { "up" };
@@ -256,7 +279,7 @@ impl Course<'_> {
             if !self.may_go_on(state) {
                 return Ok(None);
             }
-            let load = (guess * OVERLOAD, self.schedule.full, FULL_SIZE_BYTES);
+            let load = (guess * OVERLOAD, time, FULL_SIZE_BYTES);
             let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
             least_ns = least_ns.min(arrived.least_ns);
             let Some(rate) = analysis::rate(&arrived, offered.packet_bits) else { return Ok(None) };
@@ -373,7 +396,7 @@ impl Course<'_> {
         (self.say)("all paths: loading down together");
         let bytes = self.exchange.left_bytes() / LOAD_SHARE / alone.len() as u64;
         let fastest = alone.iter().map(|it| it.value).fold(1.0, f64::max) * OVERLOAD_TOGETHER;
-        let time = affordable(self.schedule.together, fastest, bytes);
+        let time = affordable(self.left(0).together, fastest, bytes);
         let wanted = |(line, rate): (usize, &Estimate)| Wanted {
             line,
             rate_bps: rate.value * OVERLOAD_TOGETHER,

@@ -25,6 +25,8 @@ const SEARCH: Duration = Duration::from_millis(1_100);
 const MAX_SEARCH_PERCENT: u32 = 60;
 /// Share of the other time that the waits between the loads take.
 const WAITS_PERCENT: u32 = 20;
+/// Least part of a load that remains if the time is short.
+const MIN_PART: f64 = 0.1;
 
 impl Schedule {
     /// Divides a time between so many paths.
@@ -40,6 +42,25 @@ impl Schedule {
             full: (unit * PARTS[1]).min(Duration::from_secs(8)),
             light: (unit * PARTS[2]).min(Duration::from_secs(8)),
             together: together.min(Duration::from_secs(8)),
+        }
+    }
+
+    /// Returns the overhead of a way of a path, which is a search and the waits, before one was measured.
+    pub(super) fn usual_overhead(&self) -> Duration {
+        SEARCH + (self.full + self.light) * WAITS_PERCENT / 100
+    }
+
+    /// Shortens the loads, so that they fit into the time that is left for so many ways. `overhead` is that of the
+    /// latest way.
+    pub(super) fn within(self, left: Duration, ways: u32, overhead: Duration) -> Schedule {
+        let loads = (self.full + self.light) * ways + self.together;
+        let free = left.saturating_sub(overhead * ways).as_secs_f64();
+        let part = (free / loads.as_secs_f64().max(1e-3)).clamp(MIN_PART, 1.0);
+        Schedule {
+            idle: self.idle,
+            full: self.full.mul_f64(part),
+            light: self.light.mul_f64(part),
+            together: self.together.mul_f64(part),
         }
     }
 }
@@ -64,6 +85,17 @@ mod tests {
             let searches = SEARCH * 2 * u32::try_from(paths).unwrap();
             assert!(all + searches <= time && all * 4 > time, "{schedule:?}");
         }
+        let schedule = Schedule::of(Duration::from_secs(15), 2);
+        assert_eq!(
+            schedule.within(Duration::from_secs(15), 4, schedule.usual_overhead()),
+            schedule
+        );
+        // Long waits leave less time for the loads, which still fit.
+        let (left, overhead) = (Duration::from_secs(9), Duration::from_millis(1_800));
+        let short = schedule.within(left, 4, overhead);
+        let all = (overhead + short.full + short.light) * 4 + short.together;
+        assert!(all <= left && all * 10 > left * 9, "{short:?}");
+        assert!(short.full < schedule.full && short.full > schedule.full / 10, "{short:?}");
         assert_eq!(affordable(Duration::from_secs(9), 8e6, 2_000_000), Duration::from_secs(2));
         assert_eq!(affordable(Duration::from_secs(1), 8e6, 2_000_000), Duration::from_secs(1));
     }
