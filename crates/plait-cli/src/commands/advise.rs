@@ -114,6 +114,7 @@ impl Args {
             spread: self.factor()?,
             jobs: self.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?)),
             command: self.command(),
+            loads: Vec::new(),
         })
     }
 

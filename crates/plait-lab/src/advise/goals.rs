@@ -69,7 +69,7 @@ pub(super) fn lines(
         Some(GoalLine {
             load: line.name.clone(),
             goal: goal.to_owned(),
-            gain: Gain::of(&ratios)?,
+            gain: Gain::live(&ratios)?,
             path_bytes,
             suffices: false,
             advised: false,

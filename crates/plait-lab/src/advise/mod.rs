@@ -44,6 +44,8 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// The command line that gives the advice again.
     pub command: String,
+    /// Names of the loads to run. If it is empty, all loads run, also with outages and remedies.
+    pub loads: Vec<String>,
 }
 
 /// What the advice needs of its caller.
@@ -142,10 +144,13 @@ fn run<W: World>(
     advice: &mut Advice,
 ) -> Result<(), ScenarioError> {
     let maker = Maker { options, paths, world, control };
+    let all = options.loads.is_empty();
+    let outages = (0..paths.len()).filter(|_| all).map(|path| (&CALLS, Some(path)));
     let cases: Vec<Case> = LOADS
         .iter()
+        .filter(|load| all || options.loads.iter().any(|name| name == load.name))
         .map(|load| (load, None))
-        .chain((0..paths.len()).map(|path| (&CALLS, Some(path))))
+        .chain(outages)
         .collect();
     // The first draw reads every setting.
     for (load, down) in &cases {
@@ -185,7 +190,7 @@ fn run<W: World>(
             advice.lines.push(line);
         }
     }
-    if !advice.interrupted {
+    if !advice.interrupted && all {
         advice.remedies = maker.remedies(&played);
         advice.remedies.extend(first::remedy(&firsts, &advice.paths));
         advice.remedies.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -390,7 +395,7 @@ fn line(
     let ratios = |ours: &[f64], theirs: &[f64]| -> Vec<f64> {
         ours.iter().zip(theirs).map(|(ours, theirs)| better(measure, *ours, *theirs)).collect()
     };
-    let gain = Gain::of(&ratios(&bonded, &alone))?;
+    let gain = Gain::live(&ratios(&bonded, &alone))?;
     let tail = match load.tail {
         Some(tail) => {
             let of = |at: usize| -> Vec<f64> {
@@ -415,7 +420,7 @@ fn line(
         bonded: median(&bonded)?,
         gain,
         tail,
-        backup: Gain::of(&ratios(&backups, &alone)).filter(|_| down == Some(best)),
+        backup: Gain::live(&ratios(&backups, &alone)).filter(|_| down == Some(best)),
         shares: means(&|it: &Played| &it.shares),
         extra: played.iter().map(|it| it.extra).sum::<f64>() / played.len().max(1) as f64,
         path_bytes: means(&|it: &Played| &it.path_bytes),

@@ -15,6 +15,7 @@ fn asked(paths: &[&str], draws: u32) -> Result<Advice, ScenarioError> {
         spread: 1.25,
         jobs: None,
         command: "plait advise".to_owned(),
+        loads: Vec::new(),
     };
     let cancelled = AtomicBool::new(false);
     let control = AdviceControl { progress: &|_, _| {}, cancelled: &cancelled, read: &no_files };
