@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,21 +12,38 @@ const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 const TEMPORARY: &str = env!("CARGO_TARGET_TMPDIR");
 const PATHS: &str = "--path wifi:rate=20mbit,rtt=22ms --path lte:rate=10mbit,rtt=60ms";
 
-/// Copies an example out of the sources, with the crates at their absolute path and the versions of the
-/// workspace's lock file. Returns the directory of the copy.
-fn lay_out(example: &str, root: &Path) -> PathBuf {
-    let (from, copy) = (root.join("examples").join(example), Path::new(TEMPORARY).join(example));
-    fs::create_dir_all(copy.join("src")).unwrap();
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Copies the sources of an example. `adapted` changes its manifest.
+fn copy(example: &str, to: &Path, adapted: impl Fn(&str) -> String) {
+    let from = root().join("examples").join(example);
+    fs::create_dir_all(to.join("src")).unwrap();
     for file in fs::read_dir(from.join("src")).unwrap() {
         let file = file.unwrap();
-        fs::copy(file.path(), copy.join("src").join(file.file_name())).unwrap();
+        fs::copy(file.path(), to.join("src").join(file.file_name())).unwrap();
     }
     let manifest = fs::read_to_string(from.join("Cargo.toml")).unwrap();
-    assert!(manifest.contains("../../crates/"), "{manifest}");
-    let manifest = manifest.replace("../..", root.to_str().unwrap());
-    fs::write(copy.join("Cargo.toml"), manifest).unwrap();
-    fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
-    copy
+    fs::write(to.join("Cargo.toml"), adapted(&manifest)).unwrap();
+}
+
+/// Returns the text with other words. Each has to be there.
+fn replaced(text: &str, words: &[(&str, &str)]) -> String {
+    words.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from:?} is not in {text}");
+        text.replace(from, to)
+    })
+}
+
+/// Copies an example out of the sources, with the crates at their absolute path and the versions of the
+/// workspace's lock file. Returns the directory of the copy.
+fn lay_out(example: &str) -> PathBuf {
+    let (root, to) = (root(), Path::new(TEMPORARY).join(example));
+    let crates = format!("{}/crates/", root.to_str().unwrap());
+    copy(example, &to, |manifest| replaced(manifest, &[("../../crates/", &crates)]));
+    fs::copy(root.join("Cargo.lock"), to.join("Cargo.lock")).unwrap();
+    to
 }
 
 /// Returns the settings of external crates in the profile of the workspace, in the form of `--config`.
@@ -42,19 +60,30 @@ fn settings_of_external_crates(root: &Path) -> Vec<String> {
     settings.collect()
 }
 
-/// Builds an example and returns the path of its program. External crates of the workspace's build are reused.
-fn build(example: &str, program: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let temporary = Path::new(TEMPORARY);
-    let target = temporary.join("examples-target").join(example);
+/// Returns a command of cargo in a directory. It reuses crates of this build; programs are stored apart.
+fn cargo(directory: &Path, programs: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .current_dir(directory)
+        .env("CARGO_BUILD_BUILD_DIR", Path::new(TEMPORARY).parent().unwrap())
+        .env("CARGO_TARGET_DIR", programs);
+    // The cargo that runs this test sets these variables.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_")) {
+        cargo.env_remove(name);
+    }
+    cargo.env_remove("CARGO_MANIFEST_DIR");
+    cargo
+}
+
+/// Builds an example by itself and returns the path of its program. External crates of the workspace's build are reused.
+fn build(example: &str, program: &str) -> PathBuf {
+    let root = root();
+    let target = Path::new(TEMPORARY).join("examples-target").join(example);
+    let mut cargo = cargo(&lay_out(example), &target);
     cargo
         .args(["build", "--offline", "--quiet"])
         .args(["--config", "profile.dev.opt-level=1"])
-        .args(["--config", "profile.dev.debug='line-tables-only'"])
-        .current_dir(lay_out(example, &root))
-        .env("CARGO_BUILD_BUILD_DIR", temporary.parent().unwrap())
-        .env("CARGO_TARGET_DIR", &target);
+        .args(["--config", "profile.dev.debug='line-tables-only'"]);
     for setting in settings_of_external_crates(&root) {
         cargo.args(["--config", &setting]);
     }
@@ -63,12 +92,50 @@ fn build(example: &str, program: &str) -> PathBuf {
         let package = package.unwrap().file_name().into_string().unwrap();
         cargo.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
     }
-    // The cargo that runs this test sets these variables.
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_")) {
-        cargo.env_remove(name);
-    }
-    succeeds(cargo.env_remove("CARGO_MANIFEST_DIR"));
+    succeeds(&mut cargo);
     target.join("debug").join(program)
+}
+
+/// Returns plait's crates with their features that a package uses, a line each.
+fn crates_and_features(cargo: &mut Command, package: &str) -> BTreeSet<String> {
+    let form = ["--prefix", "none", "--format", "{p}|{f}", "--edges", "normal"];
+    let tree = succeeds(cargo.args(["tree", "--offline", "--package", package]).args(form));
+    let crates = tree.lines().filter(|line| line.starts_with("plait-"));
+    let crates = crates.map(|line| {
+        let (name, rest) = line.split_once(' ').unwrap();
+        format!("{name}: {}", rest.split_once('|').unwrap().1.trim_end_matches(" (*)"))
+    });
+    crates.collect()
+}
+
+/// Builds an example that uses every crate, with the crates of this build: in a workspace that has the example too. Alone
+/// it uses the same features of these crates. Returns the path of its program.
+fn build_with_the_workspace(example: &str) -> PathBuf {
+    let (root, tree) = (root(), Path::new(TEMPORARY).join("examples-tree"));
+    let target = Path::new(TEMPORARY).join("examples-target").join(example);
+    let _ = fs::remove_dir_all(&tree);
+    fs::create_dir_all(&tree).unwrap();
+    // The commit of the build is looked up in the repository.
+    for name in ["crates", ".git"].iter().filter(|name| root.join(name).exists()) {
+        std::os::unix::fs::symlink(root.join(name), tree.join(name)).unwrap();
+    }
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let members = "members = [\"crates/*\"";
+    let more = format!("{members}, \"examples/{example}\"");
+    fs::write(tree.join("Cargo.toml"), replaced(&manifest, &[(members, &more)])).unwrap();
+    fs::copy(root.join("Cargo.lock"), tree.join("Cargo.lock")).unwrap();
+    // The workspace has a program `plait`.
+    let name = format!("name = \"{example}\"\npath");
+    copy(example, &tree.join("examples").join(example), |manifest| {
+        replaced(manifest, &[("\n[workspace]\n", ""), ("name = \"plait\"\npath", &name)])
+    });
+    // The test is there so that the external crates have the features of the tests.
+    let test = ["build", "--workspace", "--offline", "--quiet", "--test", "floors"];
+    succeeds(cargo(&tree, &target).args(test).args(["--bin", example]));
+    let alone = crates_and_features(&mut cargo(&lay_out(example), &target), example);
+    let within = crates_and_features(&mut cargo(&tree, &target), example);
+    assert!(alone.len() > 10 && alone == within, "{alone:?} alone, {within:?} in the workspace");
+    target.join("debug").join(example)
 }
 
 fn succeeds(command: &mut Command) -> String {
@@ -122,7 +189,7 @@ fn a_capture_is_read_option_by_option() {
 
 #[test]
 fn a_scheduler_from_outside_is_like_a_built_in_one() {
-    let program = build("own-scheduler", "plait");
+    let program = build_with_the_workspace("own-scheduler");
     let says = |line: &str| says(&program, line);
     let list = says("list schedulers");
     assert!(list.lines().any(|line| line.starts_with("weighted")), "{list}");
