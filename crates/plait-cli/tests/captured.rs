@@ -3,6 +3,7 @@
 
 use crate::decoder::{has_tshark, tshark};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -375,15 +376,37 @@ fn one_outage_is_one_incident() {
     }
 }
 
+/// Returns the bytes of segments whose data another path has carried before, by the mappings that tshark decodes.
+fn on_several_paths(pcap: &Path) -> u64 {
+    let fields = ["tcp.stream", "tcp.len", "tcp.options.mptcp.rawdataseqno"];
+    let mut carriers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut bytes = 0;
+    for line in tshark(pcap, "tcp.srcport == 443 && tcp.len > 0", &fields) {
+        let [stream, len, dsn] = &line[..] else { panic!("{line:?}") };
+        let before = carriers.entry(dsn.clone()).or_default();
+        if before.iter().any(|it| it != stream) {
+            bytes += len.parse::<u64>().unwrap();
+        }
+        before.insert(stream.clone());
+    }
+    bytes
+}
+
+/// The analysis of tshark 4.0 misses copies of data that a subflow carried before data with lower numbers. That happens
+/// where a path repairs the losses of the other one.
 #[test]
 fn tshark_counts_the_same() {
     if !has_tshark() {
         return;
     }
-    for (name, run) in [
-        ("count", format!("{WIFI} {LTE} --workload download:4MB")),
-        ("count-loss", format!("{WIFI},loss=2% {LTE},loss=1% --workload download:4MB")),
-        ("count-redundant", format!("{WIFI} {LTE} --workload download:1MB --scheduler redundant")),
+    for (name, run, analysed) in [
+        ("count", format!("{WIFI} {LTE} --workload download:4MB"), true),
+        ("count-loss", format!("{WIFI},loss=2% {LTE},loss=1% --workload download:4MB"), false),
+        (
+            "count-redundant",
+            format!("{WIFI} {LTE} --workload download:1MB --scheduler redundant"),
+            true,
+        ),
     ] {
         let pcap = captured(name, &run);
         let document = explained(&pcap);
@@ -395,7 +418,11 @@ fn tshark_counts_the_same() {
         };
         let connection = &document["connections"][0];
         let data = &connection["data"];
-        assert_eq!(data["on_several_paths_bytes"], sum("mptcp.reinjection_of"), "{name}");
+        let copied = on_several_paths(&pcap);
+        assert!(copied > 0, "{name}");
+        assert_eq!(data["on_several_paths_bytes"], copied, "{name}");
+        let found = sum("mptcp.reinjection_of");
+        assert!(found == copied || (found < copied && !analysed), "{name}: {found} of {copied}");
         let paths = connection["paths"].as_array().unwrap();
         let total =
             |key: &str| paths.iter().map(|it| it["traffic"][key].as_u64().unwrap()).sum::<u64>();
