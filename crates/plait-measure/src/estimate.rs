@@ -1,15 +1,12 @@
 //! Estimates with ranges that hold the true value in eight of ten cases.
 
+use plait_lab::advise::{LOSSLESS_ONE_OF, USUAL_LOSSES};
 use plait_lab::links::Known;
 use plait_lab::stats::percentile;
 
 /// Deviation of the normal distribution with 90 % below it.
 const Z: f64 = 1.281_552;
-/// What is usual of losses beside those of full queues: this share of all links has none, and the others lose a share
-/// of packets in this range, with a uniform logarithm. `plait advise` draws an unknown loss in the same way.
-const LOSSLESS: f64 = 0.5;
-const LOSSES: (f64, f64) = (0.000_01, 0.003);
-/// Steps of the integral over that range.
+/// Steps of the integral over the usual losses.
 const STEPS: u32 = 1_000;
 
 /// An estimate and its range.
@@ -127,16 +124,22 @@ impl Estimate {
     }
 }
 
+/// Returns the least and the largest usual loss of lossy links, as shares.
+fn usual_losses() -> (f64, f64) {
+    (USUAL_LOSSES.0 / 100.0, USUAL_LOSSES.1 / 100.0)
+}
+
 /// Returns the loss that one of ten links exceeds, of usual ones on which `count` packets arrived and none was lost.
 fn unseen_loss(count: f64) -> f64 {
-    let (least, largest) = LOSSES;
+    let (least, largest) = usual_losses();
+    let lossless = 1.0 / LOSSLESS_ONE_OF as f64;
     let at = |step: u32| {
         let share = (f64::from(step) + 0.5) / f64::from(STEPS);
         largest * libm::pow(least / largest, share)
     };
     // The weight of a link is the chance that it loses none of the packets.
-    let weight = |loss: f64| (1.0 - LOSSLESS) / f64::from(STEPS) * libm::pow(1.0 - loss, count);
-    let all = LOSSLESS + (0..STEPS).map(|step| weight(at(step))).sum::<f64>();
+    let weight = |loss: f64| (1.0 - lossless) / f64::from(STEPS) * libm::pow(1.0 - loss, count);
+    let all = lossless + (0..STEPS).map(|step| weight(at(step))).sum::<f64>();
     let mut above = 0.0;
     for loss in (0..STEPS).map(at) {
         above += weight(loss);
@@ -164,14 +167,15 @@ mod tests {
     /// its logarithm.
     #[test]
     fn the_upper_end_without_a_loss_is_that_of_usual_links() {
-        let (least, largest) = LOSSES;
+        let (least, largest) = usual_losses();
+        let lossless = 1.0 / LOSSLESS_ONE_OF as f64;
         let width = (largest - least) / 300_000.0;
         for count in [50_u32, 1_000, 20_000] {
             let none = Estimate::loss_percent(0, u64::from(count)).unwrap();
-            let (mut all, mut above) = (LOSSLESS, 0.0);
+            let (mut all, mut above) = (lossless, 0.0);
             for step in 0..300_000 {
                 let loss = least + (f64::from(step) + 0.5) * width;
-                let usual = (1.0 - LOSSLESS) / (loss * libm::log(largest / least)) * width;
+                let usual = (1.0 - lossless) / (loss * libm::log(largest / least)) * width;
                 let weight = usual * libm::exp(f64::from(count) * libm::log1p(-loss));
                 all += weight;
                 above += if loss * 100.0 > none.high { weight } else { 0.0 };

@@ -280,10 +280,17 @@ fn data_of_the_first_subflow_is_copied_if_it_is_late_when_a_second_one_begins() 
     assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), copy));
 }
 
-/// Ten segments leave the main path, and a full window keeps others back.
-fn ten_on_the_first(spec: &str, second_rtt: u64) -> (Box<dyn Scheduler>, Model) {
+/// The main path has acknowledged the first four of its segments.
+fn four_acked() -> Notice {
+    let rtt = Some(Span::from_millis(MAIN_RTT));
+    let first_unacked = Some(segment(4).start);
+    Notice::Acked { subflow: MAIN, bytes: 4 * MSS, rtt, bandwidth: 0, first_unacked }
+}
+
+/// Ten of `segments` leave the main path, and a full window keeps others back.
+fn ten_on_the_first(spec: &str, segments: u64, second_rtt: u64) -> (Box<dyn Scheduler>, Model) {
     let mut scheduler = build(spec);
-    let mut model = Model::new(vec![path(0, MAIN_RTT, 10)], 30 * MSS);
+    let mut model = Model::new(vec![path(0, MAIN_RTT, 10)], segments * MSS);
     model.connection.wnd_end = Dsn::ZERO + 10 * MSS;
     assert_eq!(send_all(&mut *scheduler, &mut model).len(), 10);
     model.subflows.push(path(1, second_rtt, 10));
@@ -297,15 +304,8 @@ fn ten_on_the_first(spec: &str, second_rtt: u64) -> (Box<dyn Scheduler>, Model) 
 fn data_that_its_subflow_has_passed_on_is_not_copied() {
     for (passed, first) in [("on", 4), ("off", 0)] {
         let spec = format!("slot:hedge=off,probe=off,passed={passed}");
-        let (mut scheduler, mut model) = ten_on_the_first(&spec, 100);
-        let acked = Notice::Acked {
-            subflow: MAIN,
-            bytes: 4 * MSS,
-            rtt: Some(Span::from_millis(MAIN_RTT)),
-            bandwidth: 0,
-            first_unacked: Some(segment(4).start),
-        };
-        scheduler.on_notice(&model.view(), acked);
+        let (mut scheduler, mut model) = ten_on_the_first(&spec, 30, 100);
+        scheduler.on_notice(&model.view(), four_acked());
         model.now = at(1_000);
         let copy = Some(What::Redundant(segment(first)));
         assert_eq!(ask(&mut *scheduler, &model), (Some(SIDE), copy), "passed={passed}");
@@ -316,20 +316,9 @@ fn data_that_its_subflow_has_passed_on_is_not_copied() {
 #[test]
 fn a_path_hedges_the_first_data_that_was_not_passed_on() {
     for (passed, first) in [("on", 4), ("off", 0)] {
-        let mut scheduler = build(&format!("slot:probe=off,eager=off,passed={passed}"));
-        let mut model = Model::new(vec![path(0, MAIN_RTT, 10)], 10 * MSS);
-        assert_eq!(send_all(&mut *scheduler, &mut model).len(), 10);
-        model.subflows.push(path(1, MAIN_RTT, 10));
-        let notice = Notice::SubflowsChanged { live: SubflowSet(0b11), began: Some(SIDE) };
-        scheduler.on_notice(&model.view(), notice);
-        let acked = Notice::Acked {
-            subflow: MAIN,
-            bytes: 4 * MSS,
-            rtt: Some(Span::from_millis(MAIN_RTT)),
-            bandwidth: 0,
-            first_unacked: Some(segment(4).start),
-        };
-        scheduler.on_notice(&model.view(), acked);
+        let spec = format!("slot:probe=off,eager=off,passed={passed}");
+        let (mut scheduler, mut model) = ten_on_the_first(&spec, 10, MAIN_RTT);
+        scheduler.on_notice(&model.view(), four_acked());
         let copies = send_all(&mut *scheduler, &mut model);
         let expected: Vec<_> = (first..10).map(|it| (SIDE, What::Redundant(segment(it)))).collect();
         assert_eq!(copies, expected, "passed={passed}");
@@ -339,7 +328,7 @@ fn a_path_hedges_the_first_data_that_was_not_passed_on() {
 /// Returns the segments that are copied right after the first of ten, sent 15 ms ago, counts as lost. The
 /// retransmission needs 20 ms, and the copies 10 ms.
 fn copies_after_a_loss(spec: &str) -> Vec<u64> {
-    let (mut scheduler, mut model) = ten_on_the_first(spec, SIDE_RTT);
+    let (mut scheduler, mut model) = ten_on_the_first(spec, 30, SIDE_RTT);
     model.now = at(15);
     let lost = Notice::Lost { subflow: MAIN, range: segment(0) };
     scheduler.on_notice(&model.view(), lost);

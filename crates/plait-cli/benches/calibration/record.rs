@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// The loads that are raced: name in the advice, workload, measure, and runs of each row.
+/// The loads that are raced: name in the advice, and workload.
 pub(super) const LOADS: [(&str, &str); 3] = [
     ("small downloads", "download:256kB"),
     ("large downloads", "download:8MB"),

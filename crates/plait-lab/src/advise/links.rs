@@ -12,8 +12,10 @@ const UPPER: f64 = 0.9;
 const RTT_FACTOR: f64 = 1.1;
 /// Least and largest queue in ms, if the queue is unknown.
 const QUEUES_MS: (f64, f64) = (30.0, 500.0);
-/// Least and largest share of lost packets in percent, if the loss is unknown and above zero.
-const LOSSES: (f64, f64) = (0.001, 0.3);
+/// One of so many links loses nothing but what its queue drops. The others lose a share of [`USUAL_LOSSES`].
+pub const LOSSLESS_ONE_OF: u64 = 2;
+/// Least and largest share of lost packets in percent, with a uniform logarithm, if the loss is unknown and above zero.
+pub const USUAL_LOSSES: (f64, f64) = (0.001, 0.3);
 
 /// A value of a path.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,8 +86,8 @@ impl UncertainPath {
         }
         if self.loss_unknown {
             let mut dice = stream("loss");
-            // Every other link loses nothing but what its queue drops.
-            let loss = if dice.below(2) == 0 { 0.0 } else { log(dice.unit(), LOSSES) };
+            let lossless = dice.below(LOSSLESS_ONE_OF) == 0;
+            let loss = if lossless { 0.0 } else { log(dice.unit(), USUAL_LOSSES) };
             if loss > 0.0 {
                 add("loss", format!("{loss:.6}%"));
             }

@@ -11,6 +11,7 @@ mod loads;
 pub use document::{
     Advice, Choice, FirstLine, FirstPath, Gain, GoalLine, Line, Price, Remedy, SCHEMA, Verdict,
 };
+pub use links::{LOSSLESS_ONE_OF, USUAL_LOSSES};
 
 use crate::compare::{RunOutcome, Subject, World, cells, extra, run_seed};
 use crate::error::{Fault, Place, ScenarioError};

@@ -4,7 +4,9 @@ use super::model::INFINITE;
 use super::{Bbr, Phase};
 use crate::{LostSegment, Params, RateControl, RateSample, RateWindow};
 use plait_base::{Span, Time};
-use proptest::prelude::*;
+
+mod bounds;
+mod probe_rtt;
 
 const MSS: u64 = 1_000;
 const RTT: Span = Span::from_millis(100);
@@ -377,47 +379,6 @@ fn losses_outside_a_probe_reduce_the_bounds_of_the_cycle() {
     assert_eq!((flow.bbr.phase, flow.bbr.bandwidth), (Phase::Refill, 500_000));
 }
 
-/// Sections 5.3.4.3 and 5.6.4.5: after 5 s without a lower RTT, half of the BDP for 200 ms and a round trip.
-#[test]
-fn probe_rtt_holds_half_of_the_bdp_for_200_ms() {
-    let mut flow = Flow::in_cruise();
-    let cwnd = flow.window.cwnd;
-    flow.now += Span::from_secs(6);
-    let sample = flow.sample(0, 500_000);
-    flow.take(RateSample { rtt: Some(RTT.times(2)), inflight: 60_000, prior_total: 0, ..sample });
-    assert_eq!((flow.bbr.phase, flow.window.cwnd), (Phase::ProbeRtt, 25_000));
-    // min_rtt lasts for 10 s.
-    assert_eq!(flow.bbr.rtt.value, Some(RTT));
-    let sample = flow.sample(0, 0);
-    flow.take(RateSample { inflight: 25_000, prior_total: 0, ..sample });
-    flow.now += Span::from_millis(50);
-    flow.round(250_000, 25_000);
-    assert_eq!(flow.bbr.phase, Phase::ProbeRtt);
-    // A round trip and 150 ms have passed.
-    flow.now += Span::from_millis(51);
-    let sample = flow.sample(0, 0);
-    flow.take(RateSample { inflight: 25_000, prior_total: 0, ..sample });
-    assert_eq!(flow.bbr.phase, Phase::Cruise);
-    assert_eq!(flow.window.cwnd, cwnd);
-    // A restart after an idle time does without it.
-    let mut flow = Flow::in_cruise();
-    flow.now += Span::from_secs(6);
-    flow.bbr.on_start(flow.now, true, Some(RTT), &mut flow.window);
-    assert_eq!(flow.pacing(), 495_000);
-    flow.round(500_000, 50_000);
-    assert_ne!(flow.bbr.phase, Phase::ProbeRtt);
-    // Before the bandwidth is known, it leads back to Startup.
-    let mut flow = Flow::new();
-    flow.round(100_000, 10_000);
-    flow.now += Span::from_secs(6);
-    let sample = flow.sample(0, 100_000);
-    flow.take(RateSample { inflight: 4_000, prior_total: 0, ..sample });
-    assert_eq!(flow.bbr.phase, Phase::ProbeRtt);
-    flow.now += Span::from_millis(201);
-    flow.round(100_000, 4_000);
-    assert_eq!(flow.bbr.phase, Phase::Startup);
-}
-
 /// Section 5.6.4.4: a timeout leaves one segment, and the end of its recovery restores the window.
 #[test]
 fn a_timeout_leaves_one_segment() {
@@ -502,31 +463,6 @@ fn the_bound_limits_the_window_and_cruise_leaves_headroom() {
     }
 }
 
-/// Section 5.3.4.3: the lowest RTT was seen first at 100 ms, so ProbeRTT begins after 5.1 s.
-#[test]
-fn probe_rtt_begins_after_more_than_five_seconds() {
-    for (nanos, begins) in [(0, false), (1, true)] {
-        let mut flow = Flow::in_cruise();
-        flow.now = Time::ZERO + Span::from_millis(5_100) + Span::from_nanos(nanos);
-        let sample = flow.sample(0, 500_000);
-        flow.take(RateSample { prior_total: 0, inflight: 50_000, ..sample });
-        assert_eq!(flow.bbr.phase == Phase::ProbeRtt, begins);
-    }
-}
-
-/// Section 5.6.4.4: the window to restore after ProbeRTT is the largest one, also of the recovery before it.
-#[test]
-fn probe_rtt_keeps_the_window_from_before_a_recovery() {
-    let mut flow = Flow::in_cruise();
-    flow.bbr.on_recovery(&mut flow.window);
-    flow.window.cwnd = 60_000;
-    flow.now += Span::from_secs(6);
-    let sample = flow.sample(0, 500_000);
-    flow.take(RateSample { prior_total: 0, inflight: 60_000, ..sample });
-    assert_eq!((flow.bbr.phase, flow.bbr.output.prior_cwnd), (Phase::ProbeRtt, 150_000));
-    assert_eq!(flow.window.cwnd, 25_000);
-}
-
 /// The bandwidth is known once Startup has found it.
 #[test]
 fn startup_reports_no_bandwidth() {
@@ -534,103 +470,4 @@ fn startup_reports_no_bandwidth() {
     flow.round(100_000, 10_000);
     assert_eq!(flow.bbr.bandwidth(), 0);
     assert_eq!(Flow::in_cruise().bbr.bandwidth(), 500_000);
-}
-
-/// Something that happens to a subflow.
-#[derive(Clone, Debug)]
-enum Event {
-    Sample { gap: u64, acked: u64, rate: u64, back: u64, inflight: u64, lost: u64, bits: u8 },
-    Lost { inflight: u64, lost: u64 },
-    Recovery,
-    Timeout,
-    Recovered,
-    Spurious,
-    Idle { gap: u64 },
-}
-
-fn amount() -> impl Strategy<Value = u64> {
-    prop_oneof![6 => 0..200_000_u64, 1 => Just(0), 1 => any::<u64>().prop_map(|it| it >> 8)]
-}
-
-fn event() -> impl Strategy<Value = Event> {
-    let gap = || prop_oneof![8 => 0..50_000_000_u64, 1 => 0..8_000_000_000_u64];
-    prop_oneof![
-        16 => (gap(), amount(), amount(), amount(), amount(), amount(), any::<u8>()).prop_map(
-            |(gap, acked, rate, back, inflight, lost, bits)| {
-                Event::Sample { gap, acked, rate, back, inflight, lost: lost / 50, bits }
-            }
-        ),
-        2 => (amount(), amount()).prop_map(|(inflight, lost)| Event::Lost { inflight, lost }),
-        1 => Just(Event::Recovery),
-        1 => Just(Event::Timeout),
-        1 => Just(Event::Recovered),
-        1 => Just(Event::Spurious),
-        1 => gap().prop_map(|gap| Event::Idle { gap }),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 400,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
-
-    /// After a sample the window is between four segments and the larger of two BDPs with their allowances
-    /// and the window before it. Rate and quantum are never 0.
-    #[test]
-    fn window_and_rate_stay_within_their_bounds(
-        events in prop::collection::vec(event(), 1..300),
-        mss in prop_oneof![1..2_000_u64, Just(1), Just(65_535)],
-    ) {
-        let mut flow = Flow::new();
-        flow.window = RateWindow { cwnd: 10 * mss, mss, initial: 10 * mss };
-        for event in events {
-            let before = flow.window.cwnd;
-            match event {
-                Event::Sample { gap, acked, rate, back, inflight, lost, bits } => {
-                    flow.now += Span::from_nanos(gap);
-                    let prior_total = flow.total.saturating_sub(back);
-                    let rtt = (bits & 4 != 0).then(|| Span::from_nanos(gap));
-                    let sample = flow.sample(acked >> 8, rate);
-                    flow.take(RateSample {
-                        prior_total, inflight, lost, rtt,
-                        app_limited: bits & 1 != 0,
-                        cwnd_limited: bits & 2 != 0,
-                        sack: bits & 8 != 0,
-                        ..sample
-                    });
-                    let cwnd = flow.window.cwnd;
-                    prop_assert!(cwnd >= 4 * mss && flow.bbr.quantum() >= 2 * mss, "{cwnd}");
-                    let base = before.max(flow.bbr.output.prior_cwnd).max(4 * mss);
-                    prop_assert!(cwnd <= base.saturating_add(acked >> 8), "{cwnd} after {base}");
-                    if !flow.bbr.is_starting() && flow.bbr.phase != Phase::ProbeRtt {
-                        let bdp = flow.bbr.bdp().unwrap_or(10 * mss);
-                        let allowed = bdp / 4 * 9 + bdp / 100 + 6 * mss + 9
-                            + flow.bbr.aggregation.extra()
-                            + 3 * flow.bbr.quantum();
-                        prop_assert!(cwnd <= allowed, "{cwnd} over {allowed}");
-                    }
-                }
-                Event::Lost { inflight, lost } => {
-                    let lost = flow.loss(inflight, lost);
-                    flow.lose(LostSegment { len: mss, ..lost });
-                    prop_assert!(flow.window.cwnd == before);
-                }
-                Event::Recovery => flow.bbr.on_recovery(&mut flow.window),
-                Event::Timeout => {
-                    flow.bbr.on_timeout(&mut flow.window);
-                    prop_assert_eq!(flow.window.cwnd, mss);
-                }
-                Event::Recovered => flow.bbr.on_recovered(&mut flow.window),
-                Event::Spurious => flow.bbr.on_spurious(flow.now, &mut flow.window),
-                Event::Idle { gap } => {
-                    flow.now += Span::from_nanos(gap);
-                    flow.bbr.on_start(flow.now, true, Some(RTT), &mut flow.window);
-                }
-            }
-            prop_assert!(flow.window.cwnd >= mss);
-            prop_assert!(flow.pacing() > 0 && flow.bbr.quantum() > 0);
-        }
-    }
 }
