@@ -292,9 +292,12 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn candidates(&self) -> SubflowSet {
         let (mut regular, mut backup) = (SubflowSet::EMPTY, SubflowSet::EMPTY);
-        for subflow in self.subflows.iter().filter(|s| s.alive()) {
-            let group = if subflow.backup { &mut backup } else { &mut regular };
-            group.insert(subflow.id);
+        for subflow in self.subflows {
+            match subflow.backup {
+                _ if !subflow.alive() => {}
+                false => regular.insert(subflow.id),
+                true => backup.insert(subflow.id),
+            }
         }
         if regular.is_empty() { backup } else { regular }
     }

@@ -1,8 +1,7 @@
 //! Decisions for several segments: on a fast path, those that leave within a short time.
 
-use super::Slot;
 use super::estimate::Estimate;
-use super::flights::Flight;
+use super::memory::Memory;
 use crate::rules::{Task, segment_len};
 use crate::{Decision, Reason, View, What};
 use plait_base::{DataRange, Dsn, SubflowId};
@@ -24,13 +23,13 @@ impl Burst {
         let usable = |view: &View<'_>| {
             view.subflow(self.subflow).is_some_and(|it| it.usable(segment.len(), view.tsq))
         };
-        (within && full && usable(view)).then(|| self.send(segment.start))
-    }
-
-    fn send(self, from: Dsn) -> Decision {
         let (what, reason) = (What::New { offset: 0 }, Reason::EarliestArrival);
-        let grant = self.data.end.get() - from.get();
-        Decision::Send { subflow: self.subflow, what, grant, reason }
+        (within && full && usable(view)).then(|| Decision::Send {
+            subflow: self.subflow,
+            what,
+            grant: self.data.end.get() - segment.start.get(),
+            reason,
+        })
     }
 
     /// Writes the state. Zeroes are left out.
@@ -66,16 +65,16 @@ impl Burst {
     }
 }
 
-impl Slot {
+impl Memory {
     /// Notes full segments of up to `len` bytes that `path` carries by one decision. The first one is noted
-    /// already. Returns `None` if there is no second one.
+    /// already. Returns their bytes, or `None` if there is no second one.
     #[inline(never)]
     pub(super) fn begin_burst(
         &mut self,
         view: &View<'_>,
         path: &Estimate<'_>,
         len: u64,
-    ) -> Option<Decision> {
+    ) -> Option<u64> {
         let (mss, subflow) = (segment_len(view), path.view.id);
         let first = view.queue.unsent_at(0, len)?;
         let end = first.end.min(view.connection.wnd_end).get();
@@ -86,26 +85,32 @@ impl Slot {
         for at in 1..count {
             let range = DataRange::with_len(first.start.saturating_add(at * mss), mss);
             let arrives = view.now + path.last_arrives_in((at + 1) * mss);
-            self.flights.sent(Flight::new(range, subflow, arrives));
+            self.flights.sent(range, subflow, arrives);
             let backlog = &mut self.lanes[subflow.index()].backlog;
             backlog.on_sent(view.now, mss, path.rate, false);
         }
-        let burst = Burst { data: DataRange::with_len(first.start, count * mss), subflow };
-        self.burst = Some(burst);
-        Some(burst.send(first.start))
+        let data = DataRange::with_len(first.start, count * mss);
+        self.burst = Some(Burst { data, subflow });
+        Some(data.len())
     }
 
     /// Ends the burst. Its segments that were not sent have no prediction.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_burst(&mut self, view: &View<'_>) {
-        if let Some(burst) = self.burst.take() {
-            let next = view.queue.unsent_at(0, 1).map_or(burst.data.end, |it| it.start);
-            let from = next.max(burst.data.start);
-            if from < burst.data.end {
-                let left = DataRange::new(from, burst.data.end);
-                self.flights.not_sent(left);
-                self.lanes[burst.subflow.index()].backlog.not_sent(left.len());
-            }
+        if let Some(burst) = self.burst {
+            self.forget_unsent(view, burst);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_unsent(&mut self, view: &View<'_>, burst: Burst) {
+        self.burst = None;
+        let next = view.queue.unsent_at(0, 1).map_or(burst.data.end, |it| it.start);
+        let from = next.max(burst.data.start);
+        if from < burst.data.end {
+            let left = DataRange::new(from, burst.data.end);
+            self.flights.not_sent(left);
+            self.lanes[burst.subflow.index()].backlog.not_sent(left.len());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Copies of data: which data a path carries again.
 
-use super::Slot;
 use super::estimate::Estimate;
 use super::flights::Flight;
+use super::memory::Memory;
 use super::paths::Paths;
 use crate::rules;
 use crate::{Decision, Reason, View, What};
@@ -13,10 +13,10 @@ const LATE_SEGMENTS: usize = 4;
 /// Segments from the left edge that are examined for data that another path delivers sooner.
 const STALLED_SEGMENTS: usize = 48;
 
-impl Slot {
+impl Memory {
     fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
-        let flight = self.note(view, path, range);
-        self.flights.copied(flight);
+        let arrives = self.note(view, path, range.len());
+        self.flights.copied(range, path.view.id, arrives);
         let (what, grant) = (What::Redundant(range), range.len());
         Decision::Send { subflow: path.view.id, what, grant, reason: Reason::Copy }
     }
@@ -38,7 +38,9 @@ impl Slot {
             return None;
         }
         let late = self.flights.first(view, LATE_SEGMENTS, |flight| {
-            let useful = !self.repair || !flight.lost || paths.is_sooner_elsewhere(view, flight);
+            let useful = !paths.rules.copying.repair
+                || !flight.lost
+                || paths.is_sooner_elsewhere(view, flight);
             useful && paths.is_late(view, flight) && !paths.repairs_in_time(flight)
         })?;
         self.copy_elsewhere(view, paths, &late)

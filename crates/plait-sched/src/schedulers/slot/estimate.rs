@@ -1,12 +1,11 @@
 //! The estimate of one path: when a segment would arrive there.
 
-use super::Lane;
-use super::backlog::Backlog;
 use super::loss::LossShare;
+use super::memory::Lane;
 use super::paths::Work;
 use super::rate::{MAX_HELD_BACK, RateSource};
 use crate::SubflowView;
-use plait_base::{Span, Time};
+use plait_base::{Span, SubflowId, SubflowSet, Time};
 
 /// Time beyond twice the RTT variation after which an acknowledgement counts as overdue.
 const OVERDUE: Span = Span::from_millis(10);
@@ -19,7 +18,7 @@ const TRIED_SEGMENTS: u64 = 10;
 /// Doublings of a window beyond which it counts as unlimited.
 const MAX_DOUBLINGS: u64 = 20;
 
-/// The parameters of the estimates.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Whether the data in flight is limited to that which the rate needs.
@@ -28,8 +27,6 @@ pub(super) struct Rules {
     pub(super) main_percent: u64,
     /// Percent of the bandwidth-delay product that each other path may hold.
     pub(super) side_percent: u64,
-    /// Time beyond the variation after which data counts as late.
-    pub(super) late: Span,
     /// Whether windows in slow start are expected to double in each round trip.
     pub(super) growth: bool,
     /// Whether the RTT variation delays the arrival on paths other than the main one.
@@ -38,16 +35,67 @@ pub(super) struct Rules {
     pub(super) risk_percent: u64,
     /// Whether a path other than the main one carries only copies until its rate is known.
     pub(super) probe: bool,
-    /// Whether late data is not copied if its own path repairs it in time.
-    pub(super) patient: bool,
-    /// Whether data counts as late sooner if nothing new can be sent.
-    pub(super) eager: bool,
     /// Time of a path's rate for which one decision holds.
     pub(super) burst: Span,
     /// Whether data sent at once after a pause waits for itself.
     pub(super) backlog: bool,
+    pub(super) copying: Copying,
+    pub(super) learning: Learning,
+}
+
+/// The parameters of copies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copying {
+    /// Whether late data is copied, and data that another path delivers sooner.
+    pub(super) copies: bool,
+    /// Time beyond the variation after which data counts as late.
+    pub(super) late: Span,
+    /// Whether late data is not copied if its own path repairs it in time.
+    pub(super) patient: bool,
+    /// Whether data counts as late sooner if nothing new can be sent.
+    pub(super) eager: bool,
+    /// Whether each path with room copies the first data that it has not carried, if all the data at hand is sent.
+    pub(super) hedge: bool,
+    /// Whether data behind a loss is expected with the repair.
+    pub(super) repair: bool,
+}
+
+/// The parameters of learning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Learning {
+    /// Whether data that its subflow counts as lost is late.
+    pub(super) lost: bool,
+    /// Whether data that its subflow has passed on needs no copy.
+    pub(super) passed: bool,
+    /// Whether segments that waited in a queue show the rate.
+    pub(super) queued: bool,
     /// Whether the data of a busy round trip limits the rate.
     pub(super) round: bool,
+}
+
+/// Facts that the estimates of all paths share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment<'a> {
+    pub(super) now: Time,
+    /// Length of a full segment.
+    pub(super) mss: u64,
+    /// Whether data sent at once after a pause waits for itself.
+    pub(super) backlog: bool,
+    /// The subflows that may take data.
+    pub(super) candidates: SubflowSet,
+    pub(super) subflows: &'a [SubflowView],
+}
+
+impl Moment<'_> {
+    /// Returns the RTT of a path without a sample: the remembered one, or else the longest of the others.
+    #[cold]
+    fn first_rtt(&self, remembered: Span) -> Span {
+        if remembered > Span::ZERO {
+            return remembered;
+        }
+        let others = self.subflows.iter().filter(|it| self.candidates.contains(it.id));
+        others.filter_map(|it| it.min_rtt.or(it.srtt)).max().unwrap_or_default()
+    }
 }
 
 /// The estimate of one path.
@@ -57,12 +105,12 @@ pub(super) struct Estimate<'a> {
     /// Bytes a second; zero if unknown.
     pub(super) rate: u64,
     pub(super) min_rtt: Span,
-    /// The smoothed RTT. On an idle path its queue drains.
-    srtt: Span,
     /// Bytes a second that the path is expected to carry.
     pub(super) pace: u64,
-    /// The wait in queues that the latest RTT sample shows.
-    seen: Span,
+    /// The least wait in its queue.
+    wait: Span,
+    /// Time from its queue to the receiver.
+    beyond: Span,
     /// Time since the path last made progress, if it is longer than its RTT variation allows.
     pub(super) overdue: Span,
     /// Time until a full segment arrives.
@@ -76,8 +124,8 @@ pub(super) struct Estimate<'a> {
     pub(super) main: bool,
     pub(super) source: RateSource,
     pub(super) losses: LossShare,
-    /// Whether it has carried the connection alone.
-    proven: bool,
+    /// Whether its rate is known, or it has delivered enough data without one.
+    pub(super) tried: bool,
 }
 
 /// Returns the bytes that a rate of bytes a second gives in `span`.
@@ -90,76 +138,74 @@ pub(super) fn time_for(bytes: u64, rate: u64) -> Span {
     Span::from_nanos(bytes.saturating_mul(1_000_000_000) / rate.max(1))
 }
 
-/// Returns the RTT of a path without a sample: the remembered one, or else `unsampled`.
-#[cold]
-fn first_rtt(remembered: Span, unsampled: &dyn Fn() -> Span) -> Span {
-    if remembered == Span::ZERO { unsampled() } else { remembered }
-}
-
 impl<'a> Estimate<'a> {
-    /// Estimates a path. One without an RTT sample counts as one whose RTT is `unsampled`.
-    #[inline]
-    pub(super) fn new(
+    /// Puts the estimate of a path into `place`.
+    #[inline(always)]
+    pub(super) fn put(
+        place: &mut Option<Estimate<'a>>,
         view: &'a SubflowView,
-        lane: &Lane,
-        now: Time,
-        mss: u64,
-        backlog: bool,
-        unsampled: &dyn Fn() -> Span,
-    ) -> Estimate<'a> {
-        let rate = lane.rate.rate();
+        lanes: &[Lane; SubflowId::MAX],
+        moment: &Moment<'_>,
+    ) {
+        let Some(lane) = lanes.get(view.id.index()) else { return };
+        let Moment { now, mss, backlog, .. } = *moment;
+        let (rate, source, losses) = (lane.rate.rate(), lane.rate.source, lane.losses);
         let own = view.min_rtt.or(view.srtt);
-        let min_rtt = own.unwrap_or_else(|| first_rtt(lane.min_rtt, unsampled));
-        let busy = view.inflight > 0;
+        let min_rtt = own.unwrap_or_else(|| moment.first_rtt(lane.min_rtt));
         let age = now.since(view.rtt_at);
-        // A sample from before the path was idle shows a queue that has left.
-        let sampled = busy && (!backlog || view.rtt_at >= lane.started);
-        let seen = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
-        let held_back = if view.inflight < 2 * mss { MAX_HELD_BACK } else { Span::ZERO };
-        let overdue = now.since(lane.progress).minus(view.rttvar.times(2) + OVERDUE + held_back);
-        let pace = match (rate, view.srtt) {
-            (0, Some(srtt)) => {
-                let window = view.cwnd.min(view.cap);
-                window.saturating_mul(1_000_000) / srtt.as_micros().max(1)
+        let mut srtt = view.srtt.unwrap_or(min_rtt);
+        let (mut wait, mut overdue) = (Span::ZERO, Span::ZERO);
+        if view.inflight == 0 {
+            // The queue of an idle path drains.
+            srtt = srtt.minus(age);
+        } else {
+            let held_back = if view.inflight < 2 * mss { MAX_HELD_BACK } else { Span::ZERO };
+            overdue = now.since(lane.progress).minus(view.rttvar.times(2) + OVERDUE + held_back);
+            // A sample from before the path was idle shows a queue that has left.
+            if !backlog || view.rtt_at >= lane.started {
+                wait = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
             }
-            (rate, _) => rate,
-        };
+        }
         let mut estimate = Estimate {
             view,
             rate,
             min_rtt,
-            pace,
-            srtt: view.srtt.unwrap_or(min_rtt).minus(if busy { Span::ZERO } else { age }),
-            seen: if sampled { seen } else { Span::ZERO },
-            overdue: if busy { overdue } else { Span::ZERO },
+            pace: rate,
+            wait,
+            beyond: min_rtt.over(2) + overdue,
+            overdue,
             arrival: Span::ZERO,
             segment: mss,
-            sent: 0,
+            sent: view.inflight.saturating_add(view.queued),
             leaving: min_rtt,
             main: false,
-            source: lane.rate.source,
-            losses: lane.losses,
-            proven: lane.proven,
+            source,
+            losses,
+            tried: source.is_known() || lane.proven || losses.acked >= TRIED_SEGMENTS * mss,
         };
-        let age = if backlog { lane.backlog.age(now, rate, min_rtt) } else { None };
-        estimate.join_queue(&lane.backlog, age);
-        estimate
+        if rate == 0 {
+            if view.srtt.is_some() {
+                estimate.pace = estimate.window_pace();
+            }
+            estimate.wait = wait.max(srtt.minus(min_rtt));
+            estimate.arrival = estimate.beyond + estimate.wait;
+        } else if backlog && let Some(age) = lane.backlog.age(now, rate, min_rtt) {
+            estimate.join_queue(lane.backlog.bytes, age);
+        } else {
+            estimate.arrival = estimate.arrives_after(estimate.sent.saturating_add(mss));
+        }
+        *place = Some(estimate);
     }
 
-    /// Sets the time until a full segment arrives. With `age`, the path has had a queue for this time, and the
-    /// segment waits for the data sent since then.
-    fn join_queue(&mut self, backlog: &Backlog, age: Option<Span>) {
-        let held = self.held_with(0);
-        (self.sent, self.leaving) = match age {
-            // The minimum RTT includes the transmission of a segment, unless the path is thin.
-            Some(age) if bytes_in(self.rate, self.min_rtt) >= self.segment => {
-                (backlog.bytes.saturating_sub(self.segment), age)
-            }
-            Some(age) => (backlog.bytes, age),
-            None => (held, self.min_rtt),
-        };
-        self.arrival = self.arrives_behind(held.saturating_add(self.segment));
-        if let Some(age) = age.filter(|_| self.view.room() < self.segment) {
+    /// Sets the time until a full segment arrives. The path has had a queue for the time `age`, and the segment
+    /// waits for the `bytes` sent since then.
+    fn join_queue(&mut self, bytes: u64, age: Span) {
+        // The minimum RTT includes the transmission of a segment, unless the path is thin.
+        let includes = bytes_in(self.rate, self.min_rtt) >= self.segment;
+        self.sent = if includes { bytes.saturating_sub(self.segment) } else { bytes };
+        self.leaving = age;
+        self.arrival = self.arrives_after(self.sent.saturating_add(self.segment));
+        if self.view.room() < self.segment {
             // The first acknowledgement of this data makes room.
             self.arrival = self.arrival.max(self.min_rtt.minus(age) + self.min_rtt.over(2));
         }
@@ -182,14 +228,15 @@ impl<'a> Estimate<'a> {
 
     /// Returns the time until the last of `held` bytes arrives, if the path holds these.
     pub(super) fn arrives_behind(&self, held: u64) -> Span {
-        let queue = match self.rate {
-            0 => self.srtt.minus(self.min_rtt),
-            rate => {
-                let sent = held.saturating_add(self.sent).saturating_sub(self.held_with(0));
-                time_for(sent, rate).minus(self.leaving)
-            }
-        };
-        self.min_rtt.over(2) + queue.max(self.seen) + self.overdue
+        self.arrives_after(held.saturating_add(self.sent).saturating_sub(self.held_with(0)))
+    }
+
+    /// Returns the time until the last of `sent` bytes arrives, counted from the start of the queue.
+    fn arrives_after(&self, sent: u64) -> Span {
+        if self.rate == 0 {
+            return self.beyond + self.wait;
+        }
+        self.beyond + self.wait.max(time_for(sent, self.rate).minus(self.leaving))
     }
 
     /// Returns the bytes that the path delivers before `time` from now on, ahead of other data sent now.
@@ -250,11 +297,11 @@ impl<'a> Estimate<'a> {
         &self,
         main: &Estimate<'_>,
         rules: &Rules,
-        work: Work,
+        work: &Work,
         mss: u64,
     ) -> bool {
         let varies = self.view.rttvar.times(4).min(self.min_rtt.times(2));
-        let repair = self.min_rtt.over(2) + varies + rules.late + main.min_rtt.over(2);
+        let repair = self.min_rtt.over(2) + varies + rules.copying.late + main.min_rtt.over(2);
         let loss_ppm = self.losses.ppm();
         let least = |delay: Span| {
             let delay = delay.as_nanos().saturating_mul(loss_ppm) / 1_000_000;
@@ -277,13 +324,7 @@ impl<'a> Estimate<'a> {
 
     /// Returns true if the data in flight shows no queue.
     pub(super) fn is_empty(&self) -> bool {
-        self.view.inflight.saturating_add(self.view.queued) <= bytes_in(self.rate, self.min_rtt)
-            && self.leaving == self.min_rtt
-    }
-
-    /// Returns true if its rate is known, or it has delivered enough data without one.
-    pub(super) fn is_tried(&self) -> bool {
-        self.source.is_known() || self.proven || self.losses.acked >= TRIED_SEGMENTS * self.segment
+        self.leaving == self.min_rtt && self.held_with(0) <= bytes_in(self.rate, self.min_rtt)
     }
 
     /// Returns true if the path holds as much as its rate needs without a queue.

@@ -22,13 +22,6 @@ pub(super) struct Flight {
     pub(super) order: u64,
 }
 
-impl Flight {
-    /// Returns a segment that is sent now.
-    pub(super) const fn new(range: DataRange, subflow: SubflowId, arrives: Time) -> Flight {
-        Flight { range, subflow, arrives, lost: false, order: 0 }
-    }
-}
-
 /// The segments that are not DATA_ACKed, in the order of their DSNs.
 #[derive(Default, Debug)]
 pub(super) struct Flights {
@@ -39,28 +32,42 @@ pub(super) struct Flights {
 }
 
 impl Flights {
-    /// Notes a segment of new data.
-    pub(super) fn sent(&mut self, mut flight: Flight) {
-        flight.order = self.noted;
+    /// Notes a segment of new data that is sent now.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, range: DataRange, subflow: SubflowId, arrives: Time) {
+        let order = self.noted;
         self.noted += 1;
-        let (start, full) = (flight.range.start, self.is_full());
-        if self.list.back().is_some_and(|last| last.range.start >= start) {
-            let at = self.list.partition_point(|it| it.range.start < start);
-            match self.list.get_mut(at).filter(|it| it.range.start == start) {
-                // It was planned before, and not sent then.
-                Some(planned) => *planned = flight,
-                None if full => {}
-                None => self.list.insert(at, flight),
+        let full = self.is_full();
+        match self.list.back_mut() {
+            Some(last) if last.range.start > range.start => {
+                self.sent_before(range, subflow, arrives);
             }
-        } else if !full {
-            self.list.push_back(flight);
+            // It was planned before, and not sent then.
+            Some(last) if last.range.start == range.start => {
+                (last.range, last.subflow, last.arrives) = (range, subflow, arrives);
+                (last.lost, last.order) = (false, order);
+            }
+            _ if full => {}
+            _ => self.list.push_back(Flight { range, subflow, arrives, lost: false, order }),
+        }
+    }
+
+    /// Notes a segment that lies before others. It may have been planned before.
+    #[inline(never)]
+    fn sent_before(&mut self, range: DataRange, subflow: SubflowId, arrives: Time) {
+        let flight = Flight { range, subflow, arrives, lost: false, order: self.noted - 1 };
+        let (at, full) = (self.place(range.start), self.is_full());
+        match self.list.get_mut(at).filter(|it| it.range.start == range.start) {
+            Some(planned) => *planned = flight,
+            None if full => {}
+            None => self.list.insert(at, flight),
         }
     }
 
     /// Notes a copy. It does not change what is known of the first.
-    pub(super) fn copied(&mut self, flight: Flight) {
-        if self.with(flight.range.start).is_none() {
-            self.sent(flight);
+    pub(super) fn copied(&mut self, range: DataRange, subflow: SubflowId, arrives: Time) {
+        if self.with(range.start).is_none() {
+            self.sent(range, subflow, arrives);
         }
     }
 
@@ -139,14 +146,11 @@ impl Flights {
         }
     }
 
-    /// Returns true if `test` holds for one of `count` segments from the left edge that was not passed on.
+    /// Returns true if `test` holds for one of `count` segments from the left edge, without the repairs for which
+    /// it waits.
     #[inline]
     pub(super) fn any_of_first(&self, count: usize, test: impl Fn(&Flight) -> bool) -> bool {
-        let (older, newer) = self.list.as_slices();
-        let older = &older[..older.len().min(count)];
-        let newer = &newer[..newer.len().min(count - older.len())];
-        let test = |flight: &Flight| self.known(flight).is_some_and(|it| test(&it));
-        older.iter().any(test) || newer.iter().any(test)
+        self.list.iter().take(count).any(test)
     }
 
     /// Returns the first of `count` segments from the left edge that one subflow alone has carried, that it has not
@@ -186,11 +190,13 @@ impl Flights {
     pub(super) fn saved(&mut self, at: usize) -> Option<&mut Flight> {
         if at == self.list.len() && at < MAX_FLIGHTS {
             let range = DataRange::new(Dsn::ZERO, Dsn::ZERO);
-            self.list.push_back(Flight::new(range, SubflowId(0), Time::ZERO));
+            let (subflow, arrives) = (SubflowId(0), Time::ZERO);
+            self.list.push_back(Flight { range, subflow, arrives, lost: false, order: 0 });
         }
         self.list.get_mut(at)
     }
 
+    /// Returns the place of the first segment that does not start before `start`.
     fn place(&self, start: Dsn) -> usize {
         match self.list.back() {
             Some(last) if last.range.start < start => self.list.len(),

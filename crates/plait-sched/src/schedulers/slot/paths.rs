@@ -1,8 +1,8 @@
 //! The estimates of all paths, and the choices that compare them.
 
-use super::Lane;
-use super::estimate::{Estimate, Rules, SOONER, bytes_in, time_for};
+use super::estimate::{Estimate, Moment, Rules, SOONER, bytes_in, time_for};
 use super::flights::Flight;
+use super::memory::Lane;
 use crate::rules::segment_len;
 use crate::{Outcome, View};
 use plait_base::{Span, SubflowId, SubflowSet, Time};
@@ -24,10 +24,10 @@ pub(super) struct Work {
 pub(super) struct Paths<'p, 'a> {
     list: &'p [Option<Estimate<'a>>],
     /// Their subflows.
-    carriers: SubflowSet,
+    candidates: SubflowSet,
     now: Time,
     mss: u64,
-    rules: Rules,
+    pub(super) rules: &'p Rules,
     work: Work,
 }
 
@@ -53,54 +53,64 @@ fn sort(paths: &mut [Option<Estimate<'_>>], main: usize, doubts: bool) {
 impl<'p, 'a> Paths<'p, 'a> {
     /// Estimates each candidate of the view, in the places of `list`. There are as many places as subflows
     /// or more.
+    #[inline(always)]
     pub(super) fn new(
         list: &'p mut [Option<Estimate<'a>>],
         view: &View<'a>,
-        lanes: &[Lane],
-        rules: Rules,
+        lanes: &[Lane; SubflowId::MAX],
+        rules: &'p Rules,
         work: Work,
     ) -> Paths<'p, 'a> {
-        let (now, mss) = (view.now, segment_len(view));
-        // The candidates of the view. Backups take data only if no other subflow is alive.
-        let regular = view.subflows.iter().any(|it| !it.backup && it.alive());
-        let candidates = view.subflows.iter().filter(|it| it.backup != regular && it.alive());
-        let sampled = || candidates.clone().filter_map(|it| it.min_rtt.or(it.srtt));
-        let unsampled = || sampled().max().unwrap_or_default();
+        let (now, mss, candidates) = (view.now, segment_len(view), view.candidates());
+        let subflows = view.subflows;
+        let moment = Moment { now, mss, backlog: rules.backlog, candidates, subflows };
         // The main path has the largest pace of those that are tried.
-        let (mut count, mut main, mut best, mut carriers) = (0, 0, (false, 0), SubflowSet::EMPTY);
-        for (place, view) in list.iter_mut().zip(candidates.clone()) {
-            let Some(lane) = lanes.get(view.id.index()) else { continue };
-            let estimate =
-                place.insert(Estimate::new(view, lane, now, mss, rules.backlog, &unsampled));
-            let rank = (estimate.is_tried() || !rules.probe, estimate.pace);
-            if rank > best {
-                (main, best) = (count, rank);
+        let (mut count, mut main, mut best) = (0, 0, 0);
+        for subflow in view.subflows {
+            if !candidates.contains(subflow.id) {
+                continue;
             }
-            carriers.insert(view.id);
-            count += 1;
+            let Some(place) = list.get_mut(count) else { continue };
+            Estimate::put(place, subflow, lanes, &moment);
+            if let Some(path) = place {
+                let tried = path.tried || !rules.probe;
+                let rank = (u128::from(tried) << 64) | u128::from(path.pace);
+                if rank > best {
+                    (main, best) = (count, rank);
+                }
+                count += 1;
+            }
         }
         let list = &mut list[..count];
         if let Some(Some(main)) = list.get_mut(main) {
             main.main = true;
         }
         sort(list, main, rules.doubt);
-        Paths { list, carriers, now, mss, rules, work }
+        Paths { list, candidates, now, mss, rules, work }
     }
 
     /// Returns true if a path may carry new data. Another path than the main one may do so only if that is
     /// worth its risk.
+    #[inline(always)]
     fn is_worth(&self, path: &Estimate<'_>) -> bool {
-        let Some(main) = self.iter().find(|it| it.main && !path.main) else { return true };
+        path.main || self.is_worth_its_risk(path)
+    }
+
+    #[inline(never)]
+    fn is_worth_its_risk(&self, path: &Estimate<'_>) -> bool {
+        let Some(main) = self.iter().find(|it| it.main) else { return true };
         // A path with a cost gets no copies, so only new data shows its rate.
         let copies_only =
-            self.rules.probe && path.view.price.cost == 0 && main.is_tried() && !path.is_tried();
-        !copies_only && path.is_worth(main, &self.rules, self.work, self.mss)
+            self.rules.probe && path.view.price.cost == 0 && main.tried && !path.tried;
+        !copies_only && path.is_worth(main, self.rules, &self.work, self.mss)
     }
 
     /// Returns true if the path may take a segment of `len` bytes.
+    #[inline]
     fn has_room(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
-        path.view.usable(len.max(view.next_len()), view.tsq)
-            && path.held_with(len) <= path.limit(&self.rules, self.mss)
+        path.view.room() >= len.max(view.next_len())
+            && !(view.tsq && path.view.tsq_blocked)
+            && path.held_with(len) <= path.limit(self.rules, self.mss)
     }
 
     /// Returns true if the path may take a copy of `len` bytes.
@@ -155,8 +165,8 @@ impl<'p, 'a> Paths<'p, 'a> {
     #[inline]
     pub(super) fn may_be_late(&self, flight: &Flight) -> bool {
         flight.lost
-            || self.now > flight.arrives + self.rules.late
-            || !self.carriers.contains(flight.subflow)
+            || self.now > flight.arrives + self.rules.copying.late
+            || !self.candidates.contains(flight.subflow)
     }
 
     /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
@@ -165,13 +175,14 @@ impl<'p, 'a> Paths<'p, 'a> {
             return self.is_late_at_rest(view, flight);
         };
         let varies = path.view.rttvar.times(4).min(path.min_rtt.times(2));
-        flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.late
+        flight.lost
+            || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.copying.late
     }
 
     /// As `is_late`, if the paths have sent all the data at hand. A copy then takes the place of no other data.
     pub(super) fn is_due(&self, view: &View<'_>, flight: &Flight) -> bool {
         let path = self.iter().find(|it| it.view.id == flight.subflow);
-        let eager = self.rules.eager && self.work.at_hand < self.mss;
+        let eager = self.rules.copying.eager && self.work.at_hand < self.mss;
         let Some(path) = path.filter(|_| eager) else {
             return self.is_late(view, flight);
         };
@@ -185,7 +196,8 @@ impl<'p, 'a> Paths<'p, 'a> {
         carrier.is_none_or(|it| {
             let srtt = it.srtt.unwrap_or_default();
             let varies = it.rttvar.times(4).min(srtt.times(2));
-            flight.lost || self.now > flight.arrives + srtt.over(2) + varies + self.rules.late
+            flight.lost
+                || self.now > flight.arrives + srtt.over(2) + varies + self.rules.copying.late
         })
     }
 
@@ -196,7 +208,8 @@ impl<'p, 'a> Paths<'p, 'a> {
     /// within a round trip.
     pub(super) fn repairs_in_time(&self, flight: &Flight) -> bool {
         let carrier = self.iter().find(|it| it.view.id == flight.subflow);
-        let Some(carrier) = carrier.filter(|it| self.rules.patient && it.overdue == Span::ZERO)
+        let Some(carrier) =
+            carrier.filter(|it| self.rules.copying.patient && it.overdue == Span::ZERO)
         else {
             return false;
         };
@@ -244,7 +257,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         if len < 2 * self.mss {
             return None;
         }
-        let spare = path.limit(&self.rules, self.mss).saturating_sub(path.held_with(0));
+        let spare = path.limit(self.rules, self.mss).saturating_sub(path.held_with(0));
         Some(len.min(path.view.room()).min(spare))
     }
 

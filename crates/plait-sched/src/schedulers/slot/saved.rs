@@ -1,7 +1,7 @@
 //! The names of the state of a slot scheduler.
 
-use super::Lane;
 use super::flights::Flights;
+use super::memory::{Lane, Memory};
 use super::rate::{MAX_STEPS, RateFilter, RateSource, Step};
 use alloc::string::String;
 use core::fmt::{self, Write};
@@ -48,7 +48,8 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 ];
 
 /// Writes the state. Zeroes are left out.
-pub(super) fn save(lanes: &[Lane], flights: &Flights, write: &mut dyn FnMut(&str, f64)) {
+pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
+    let Memory { lanes, flights, .. } = memory;
     let mut names = Names { name: String::new(), prefix: 0, write };
     for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started }) in
         lanes.iter().enumerate()
@@ -145,12 +146,8 @@ impl Names<'_> {
 }
 
 /// Restores a value. Returns `None` if the name is unknown.
-pub(super) fn load(
-    lanes: &mut [Lane; SubflowId::MAX],
-    flights: &mut Flights,
-    name: &str,
-    value: f64,
-) -> Option<()> {
+pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
+    let Memory { lanes, flights, .. } = memory;
     let whole = value as u64;
     let mut parts = name.split('.');
     match (parts.next()?, parts.next()?) {

@@ -1,0 +1,158 @@
+//! What slot remembers: its paths, the segments on their way, and the latest burst.
+
+use super::backlog::Backlog;
+use super::burst::Burst;
+use super::estimate::{Estimate, Rules, time_for};
+use super::flights::Flights;
+use super::loss::LossShare;
+use super::paths::{Paths, Work};
+use super::rate::{RateFilter, Step};
+use super::way::Retransmission;
+use crate::rules::segment_len;
+use crate::{CaState, ConnectionView, Decision, SubflowView, View};
+use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
+
+/// Least wait in a queue by which an RTT shows that the link sets the pace.
+const MIN_QUEUE: Span = Span::from_millis(2);
+
+/// What the scheduler has learnt of one path.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Lane {
+    pub(super) rate: RateFilter,
+    pub(super) losses: LossShare,
+    /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
+    pub(super) progress: Time,
+    /// Minimum RTT that an earlier connection has measured; zero if there is none.
+    pub(super) min_rtt: Span,
+    /// Whether it has carried the connection alone.
+    pub(super) proven: bool,
+    pub(super) backlog: Backlog,
+    /// When it was last idle.
+    pub(super) started: Time,
+}
+
+impl Lane {
+    /// Notes that its subflow starts to be busy, if it was idle.
+    pub(super) fn note_start(&mut self, now: Time, subflow: &SubflowView) {
+        if subflow.inflight == 0 {
+            self.progress = now + subflow.srtt.unwrap_or_default();
+            self.started = now;
+        }
+    }
+}
+
+/// All that changes from one decision to the next.
+#[derive(Default, Debug)]
+pub(super) struct Memory {
+    pub(super) lanes: [Lane; SubflowId::MAX],
+    pub(super) flights: Flights,
+    /// The latest decision for more than one segment.
+    pub(super) burst: Option<Burst>,
+}
+
+impl Memory {
+    /// Returns the candidates of the view, in the places of `list`.
+    #[inline(always)]
+    pub(super) fn paths<'p, 'a>(
+        &self,
+        rules: &'p Rules,
+        view: &View<'a>,
+        list: &'p mut [Option<Estimate<'a>>],
+    ) -> Paths<'p, 'a> {
+        let ConnectionView { snd_una, snd_nxt, wnd_end, unsent, .. } = view.connection;
+        let to_window_end = |from: Dsn| wnd_end.get().saturating_sub(from.get());
+        let at_hand = unsent.min(to_window_end(snd_nxt));
+        let limited = unsent > at_hand || view.connection.sndbuf_free < segment_len(view);
+        let work = Work { window: to_window_end(snd_una), unsent, at_hand, limited };
+        Paths::new(list, view, &self.lanes, rules, work)
+    }
+
+    /// Notes that a path is about to send `len` bytes. Returns when they should arrive.
+    #[inline(always)]
+    pub(super) fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, len: u64) -> Time {
+        self.end_burst(view);
+        let lane = &mut self.lanes[path.view.id.index()];
+        lane.backlog.on_sent(view.now, len, path.rate, path.is_empty());
+        lane.note_start(view.now, path.view);
+        view.now + path.arrives_in(len)
+    }
+
+    /// Notes the sent segments that have no prediction. A lone subflow needs none, so its segments are
+    /// noted when a second one begins.
+    pub(super) fn catch_up(&mut self, rules: &Rules, view: &View<'_>) {
+        let mut list = [None; SubflowId::MAX];
+        let paths = self.paths(rules, view, &mut list);
+        let ConnectionView { snd_una, snd_nxt, .. } = view.connection;
+        let mss = segment_len(view);
+        let mut from = self.flights.end().max(snd_una);
+        while from < snd_nxt && !self.flights.is_full() {
+            let Some(sent) = view.queue.sent_from(from) else { return };
+            let start = sent.range.start.max(from);
+            let range = DataRange::new(start, sent.range.end.min(start.saturating_add(mss)));
+            let path = paths.iter().find(|it| it.view.id == sent.first);
+            let held = range.end.get().saturating_sub(snd_una.get());
+            let wait = path.map(|it| it.arrives_behind(held.min(it.view.inflight)));
+            let arrives = view.now + wait.unwrap_or_default();
+            self.flights.sent(range, sent.first, arrives);
+            from = range.end;
+        }
+    }
+
+    /// Notes a decision of the shared rules.
+    pub(super) fn settled(&mut self, view: &View<'_>, decision: Decision) -> Decision {
+        if let Decision::Send { subflow, .. } = decision
+            && let Some(it) = view.subflow(subflow)
+        {
+            self.lanes[subflow.index()].note_start(view.now, it);
+        }
+        decision
+    }
+
+    /// Returns the time that a retransmission of `len` bytes takes on a subflow, if data behind it waits for it.
+    pub(super) fn repair(
+        &self,
+        rules: &Rules,
+        view: &View<'_>,
+        subflow: SubflowId,
+        len: u64,
+    ) -> Option<Retransmission> {
+        if !rules.copying.repair {
+            return None;
+        }
+        let mut list = [None; SubflowId::MAX];
+        let paths = self.paths(rules, view, &mut list);
+        let path = paths.iter().find(|it| it.view.id == subflow)?;
+        Some(Retransmission { arrival: path.arrives_in(len), duration: time_for(len, path.pace) })
+    }
+
+    /// Takes in an acknowledgement.
+    pub(super) fn on_acked(
+        &mut self,
+        rules: &Rules,
+        view: &View<'_>,
+        subflow: SubflowId,
+        bytes: u64,
+        rtt: Option<Span>,
+    ) {
+        let lane = &mut self.lanes[subflow.index()];
+        lane.progress = view.now;
+        lane.losses.on_acked(bytes);
+        lane.proven |= view.subflows.len() == 1;
+        let open = view.subflow(subflow).filter(|it| it.ca == CaState::Open);
+        let Some((path, srtt, rtt)) = open.and_then(|it| Some((it, it.srtt?, rtt?))) else {
+            return lane.rate.break_run();
+        };
+        let mss = segment_len(view);
+        let least = path.min_rtt.unwrap_or(srtt);
+        let waited = rtt.minus(least);
+        let queued = rules.learning.queued
+            && path.inflight >= 2 * mss
+            && waited >= path.rttvar.times(2).max(least.over(4)).max(MIN_QUEUE);
+        let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
+        let step = Step { at: view.now, sent, bytes, queued };
+        lane.rate.on_acked(step, mss, srtt);
+        if rules.learning.round {
+            lane.rate.on_round(step, mss, srtt);
+        }
+    }
+}
