@@ -88,6 +88,7 @@ fn advice(options: &Options, measured: &Value) -> Result<Advice, String> {
         jobs: None,
         command: String::new(),
         loads: LOADS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        keep_order: true,
     };
     let never = AtomicBool::new(false);
     let read = |name: &str| std::fs::read_to_string(name);

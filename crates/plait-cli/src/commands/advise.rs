@@ -41,7 +41,7 @@ const MOST_DRAWS: u64 = 10_000;
 pub(crate) struct Args {
     /// A path, as in plait compare; a value may be a range
     ///
-    /// Repeat the flag for each path. The first path is the one that connections begin on.
+    /// Repeat the flag for each path. Connections begin on the path that is best for that; see --keep-order.
     #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present = "links")]
     path: Vec<String>,
     /// A shared link behind the paths that name it with via=NAME, as in plait compare
@@ -52,6 +52,9 @@ pub(crate) struct Args {
     /// Each value is drawn from its own range. --path replaces the paths.
     #[arg(long, value_name = "FILE")]
     links: Option<String>,
+    /// Begin on the first path, even if another one is better
+    #[arg(long)]
+    keep_order: bool,
     /// Range of a rate that is given without one
     ///
     /// The interval reaches from rate / (1 + spread) to rate x (1 + spread).
@@ -115,6 +118,7 @@ impl Args {
             jobs: self.jobs.and_then(|jobs| NonZeroUsize::new(usize::try_from(jobs).ok()?)),
             command: self.command(),
             loads: Vec::new(),
+            keep_order: self.keep_order,
         })
     }
 
@@ -153,6 +157,9 @@ impl Args {
             if text != default {
                 add(name, text);
             }
+        }
+        if self.keep_order {
+            command += " --keep-order";
         }
         command + &format!(" --draws {} --seed {}", self.draws, self.seed)
     }

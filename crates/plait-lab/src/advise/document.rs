@@ -13,11 +13,13 @@ pub struct Advice {
     pub schema: String,
     /// The command line that gives the advice again.
     pub command: String,
-    /// Seed of the draws.
-    pub seed: u64,
-    /// Links that were drawn.
-    pub draws: u32,
-    /// The paths.
+    /// How the links were drawn.
+    #[serde(flatten)]
+    pub drawn: Drawn,
+    /// The path on which bonded connections begin in place of the first given one, and what gains from that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<FirstPath>,
+    /// The paths. Connections begin on the first one.
     pub paths: Vec<String>,
     /// What is known of each path, as given: `rate=18mbit..25mbit,rtt=22ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -46,6 +48,15 @@ pub struct Advice {
     /// True if draws are missing because the command was interrupted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+}
+
+/// The links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Drawn {
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Links that were drawn.
+    pub draws: u32,
 }
 
 /// The result for a load.
@@ -176,7 +187,7 @@ pub struct Remedy {
     pub load: String,
     /// How much faster the load gets, in the median of the draws.
     pub gain: f64,
-    /// The path to begin on, if this is the change.
+    /// The path to begin on, if this is the change. Only if the order of the paths is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstPath>,
 }

@@ -1,7 +1,36 @@
 //! The path on which connections begin: the other paths join a round trip after the first data.
 
 use super::judge::NOTABLE;
-use super::{FirstLine, FirstPath, Gain, Load, Played, Remedy, better};
+use super::loads::LOADS;
+use super::{FirstLine, FirstPath, Gain, Load, Maker, Played, Remedy, better};
+use crate::compare::World;
+use crate::error::ScenarioError;
+
+/// Returns the path that is better than the first one to begin on, over all draws; `None` if there is none, or a run was
+/// cancelled.
+pub(super) fn better_path<W: World>(
+    maker: &Maker<'_, W>,
+) -> Result<Option<FirstPath>, ScenarioError> {
+    let loads: Vec<&'static Load> = LOADS.iter().filter(|it| it.is_short).collect();
+    for load in &loads {
+        maker.scenario(0, load, None, &[])?;
+    }
+    let play = |draw: u32| -> Option<Vec<Played>> {
+        let one = |load: &&'static Load| {
+            let values = vec![maker.changed(draw, (*load, None), ("first", 0))?];
+            Some(Played { values, firsts: maker.firsts(draw, load)?, ..Played::default() })
+        };
+        loads.iter().map(one).collect()
+    };
+    let played = maker.draws(0, &play);
+    let lines_of = |at: usize| {
+        let of_load: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
+        lines(loads[at], &of_load, maker.paths.len())
+    };
+    let firsts: Vec<Vec<FirstLine>> = (0..loads.len()).map(lines_of).collect();
+    let names: Vec<String> = maker.paths.iter().map(|it| it.name().to_owned()).collect();
+    Ok(remedy(&firsts, &names).and_then(|it| it.first))
+}
 
 /// Returns the results of a load with each path after the first one as the first of `paths`; nothing if the first path
 /// does not matter for the load.

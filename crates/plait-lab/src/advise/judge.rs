@@ -104,6 +104,9 @@ pub(super) fn answer(advice: &Advice) -> String {
             format!("Cannot tell: the links are not known well enough for {}.", list(&unclear))
         }
     };
+    if let Some(first) = advice.first.as_ref().filter(|_| !gains.is_empty()) {
+        text += &format!(" Begin on {} (as the first --from or --path).", first.path);
+    }
     if gains.is_empty() && outages > 0 {
         text += " As a backup, the second path keeps connections alive when the first one fails.";
     }

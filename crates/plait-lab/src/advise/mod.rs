@@ -9,7 +9,8 @@ mod links;
 mod loads;
 
 pub use document::{
-    Advice, Choice, FirstLine, FirstPath, Gain, GoalLine, Line, Price, Remedy, SCHEMA, Verdict,
+    Advice, Choice, Drawn, FirstLine, FirstPath, Gain, GoalLine, Line, Price, Remedy, SCHEMA,
+    Verdict,
 };
 pub use links::{LOSSLESS_ONE_OF, USUAL_LOSSES};
 
@@ -23,7 +24,7 @@ use loads::{CALLS, LOADS, Load, OUTAGE, REMEDIES};
 use plait_app::measure::{Better, MEASURES, Value};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 /// Draws for which remedies are tried.
 const REMEDY_DRAWS: u32 = 12;
@@ -47,6 +48,8 @@ pub struct Options {
     pub command: String,
     /// Names of the loads to run. If it is empty, all loads run, also with outages and remedies.
     pub loads: Vec<String>,
+    /// Connections begin on the first path, even if another one is better.
+    pub keep_order: bool,
 }
 
 /// What the advice needs of its caller.
@@ -92,7 +95,8 @@ struct GoalRun {
 /// A load with the path that has an outage.
 type Case = (&'static Load, Option<usize>);
 
-/// Draws links, runs the loads over them and advises.
+/// Draws links, runs the loads over them and advises. Connections begin on the path that is best for that, unless the
+/// order is to be kept.
 ///
 /// # Errors
 /// If a path or a setting is refused, before any run.
@@ -101,7 +105,7 @@ pub fn advise<W: World>(
     world: &W,
     control: &AdviceControl<'_>,
 ) -> Result<Advice, ScenarioError> {
-    let paths = UncertainPath::all(&options.raw, options.spread)?;
+    let mut paths = UncertainPath::all(&options.raw, options.spread)?;
     if paths.len() < 2 {
         let place = Place::Argument("--path".to_owned());
         let error =
@@ -110,11 +114,21 @@ pub fn advise<W: World>(
     }
     let unknown: Vec<String> =
         paths.iter().filter(|it| it.rate_unknown).map(|it| it.name().to_owned()).collect();
+    let mut options = options.clone();
+    // Only the short loads depend on the path on which connections begin.
+    let searches = unknown.is_empty() && options.loads.is_empty() && !options.keep_order;
+    let phases = if searches { 2 } else { 1 };
+    let maker = Maker { options: &options, paths: &paths, world, control, phases };
+    let first = if searches { first::better_path(&maker)? } else { None };
+    if let Some(at) = first.as_ref().and_then(|it| paths.iter().position(|p| p.name() == it.path)) {
+        paths[..=at].rotate_right(1);
+        options.raw.paths[..=at].rotate_right(1);
+    }
     let mut advice = Advice {
         schema: SCHEMA.to_owned(),
         command: options.command.clone(),
-        seed: options.seed,
-        draws: 0,
+        drawn: Drawn { seed: options.seed, draws: 0 },
+        first,
         paths: paths.iter().map(|it| it.name().to_owned()).collect(),
         known: goals::known(&options.raw),
         prices: goals::prices(&options.raw),
@@ -128,7 +142,8 @@ pub fn advise<W: World>(
         interrupted: false,
     };
     if advice.unknown_rates.is_empty() {
-        run(options, &paths, world, control, &mut advice)?;
+        let maker = Maker { options: &options, paths: &paths, world, control, phases };
+        run(&maker, &mut advice)?;
     }
     advice.answer = judge::answer(&advice);
     advice.take = goals::advised(&advice)
@@ -137,14 +152,8 @@ pub fn advise<W: World>(
 }
 
 /// Runs everything, and fills in the lines and the remedies.
-fn run<W: World>(
-    options: &Options,
-    paths: &[UncertainPath],
-    world: &W,
-    control: &AdviceControl<'_>,
-    advice: &mut Advice,
-) -> Result<(), ScenarioError> {
-    let maker = Maker { options, paths, world, control };
+fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), ScenarioError> {
+    let Maker { options, paths, .. } = maker;
     let all = options.loads.is_empty();
     let outages = (0..paths.len()).filter(|_| all).map(|path| (&CALLS, Some(path)));
     let cases: Vec<Case> = LOADS
@@ -158,26 +167,10 @@ fn run<W: World>(
         let scenario = maker.scenario(0, load, *down, &[])?;
         advice.shared = goals::bottleneck(&scenario);
     }
-    let draws = options.draws.max(1);
-    let played: Mutex<Vec<(u32, Vec<Played>)>> = Mutex::new(Vec::new());
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    on_threads(options.jobs, draws as usize, || {
-        while !control.cancelled.load(Ordering::Relaxed) {
-            let Some(draw) = next_of(&next, draws) else { return };
-            let all: Option<Vec<Played>> =
-                cases.iter().map(|case| maker.play(draw, case)).collect();
-            let Some(all) = all else { return };
-            if let Ok(mut list) = played.lock() {
-                list.push((draw, all));
-            }
-            (control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, draws as usize);
-        }
-    });
-    let mut played = played.into_inner().unwrap_or_default();
-    // The draws end in any order; sums do not depend on it.
-    played.sort_by_key(|(draw, _)| *draw);
-    advice.draws = u32::try_from(played.len()).unwrap_or(u32::MAX);
-    advice.interrupted = advice.draws < draws;
+    let played: Vec<(u32, Vec<Played>)> = maker
+        .draws(maker.phases - 1, &|draw| cases.iter().map(|case| maker.play(draw, case)).collect());
+    advice.drawn.draws = u32::try_from(played.len()).unwrap_or(u32::MAX);
+    advice.interrupted = advice.drawn.draws < maker.options.draws.max(1);
     let mut firsts: Vec<Vec<FirstLine>> = Vec::new();
     for (at, (load, down)) in cases.iter().enumerate() {
         let of_case: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
@@ -199,20 +192,46 @@ fn run<W: World>(
     Ok(())
 }
 
-fn next_of(next: &AtomicUsize, count: u32) -> Option<u32> {
-    let number = u32::try_from(next.fetch_add(1, Ordering::Relaxed)).ok()?;
-    (number < count).then_some(number)
-}
-
 /// Makes the runs.
 struct Maker<'a, W> {
     options: &'a Options,
     paths: &'a [UncertainPath],
     world: &'a W,
     control: &'a AdviceControl<'a>,
+    /// How many times the links are drawn.
+    phases: usize,
 }
 
 impl<W: World> Maker<'_, W> {
+    /// Plays each draw in a phase. Returns the draws in their order; those that were cancelled are missing.
+    fn draws<T: Send>(
+        &self,
+        phase: usize,
+        play: &(dyn Fn(u32) -> Option<T> + Sync),
+    ) -> Vec<(u32, T)> {
+        let draws = self.options.draws.max(1);
+        let (before, total) = (phase * draws as usize, self.phases * draws as usize);
+        let played: Mutex<Vec<(u32, T)>> = Mutex::new(Vec::new());
+        let (next, done) = (AtomicU32::new(0), AtomicUsize::new(before));
+        on_threads(self.options.jobs, draws as usize, || {
+            while !self.control.cancelled.load(Ordering::Relaxed) {
+                let draw = next.fetch_add(1, Ordering::Relaxed);
+                if draw >= draws {
+                    return;
+                }
+                let Some(ended) = play(draw) else { return };
+                if let Ok(mut list) = played.lock() {
+                    list.push((draw, ended));
+                }
+                (self.control.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            }
+        });
+        let mut played = played.into_inner().unwrap_or_default();
+        // The draws end in any order; sums do not depend on it.
+        played.sort_by_key(|(draw, _)| *draw);
+        played
+    }
+
     /// Returns the scenario of a load over the links of a draw.
     fn scenario(
         &self,
@@ -284,12 +303,16 @@ impl<W: World> Maker<'_, W> {
         // The path of an outage with the others as its backups.
         if let Some(path) = down {
             played.backups.push(self.changed(draw, (load, *down), ("backup", *path))?);
-        } else if load.is_short {
-            for first in 1..self.paths.len() {
-                played.firsts.push(self.changed(draw, (load, *down), ("first", first))?);
-            }
+        } else if load.is_short && self.options.keep_order {
+            played.firsts = self.firsts(draw, load)?;
         }
         Some(played)
+    }
+
+    /// Returns the measure of a load with each path after the first one as the first; `None` if a run was cancelled.
+    fn firsts(&self, draw: u32, load: &'static Load) -> Option<Vec<f64>> {
+        let others = 1..self.paths.len();
+        others.map(|first| self.changed(draw, (load, None), ("first", first))).collect()
     }
 
     /// Returns the measure of a load with another first path or with the other paths as backups; `None` if the run was

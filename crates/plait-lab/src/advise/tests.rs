@@ -3,6 +3,10 @@ use crate::scenario::no_files;
 use crate::simulated::Simulator;
 
 fn asked(paths: &[&str], draws: u32) -> Result<Advice, ScenarioError> {
+    asked_in_order(paths, draws, false)
+}
+
+fn asked_in_order(paths: &[&str], draws: u32, keep_order: bool) -> Result<Advice, ScenarioError> {
     let mut raw = RawScenario::new();
     for path in paths {
         let name = if path.starts_with("link ") { "link" } else { "path" };
@@ -16,6 +20,7 @@ fn asked(paths: &[&str], draws: u32) -> Result<Advice, ScenarioError> {
         jobs: None,
         command: "plait advise".to_owned(),
         loads: Vec::new(),
+        keep_order,
     };
     let cancelled = AtomicBool::new(false);
     let control = AdviceControl { progress: &|_, _| {}, cancelled: &cancelled, read: &no_files };
@@ -205,34 +210,47 @@ fn an_outage_counts_against_the_best_path_alone() {
     assert!(other.alone < 100.0 && other.gain.median < 1.2, "{other:?}");
 }
 
-/// Returns the path that the advice begins on in place of the first one.
-fn first(advice: &Advice) -> Option<&FirstPath> {
-    advice.remedies.iter().find_map(|it| it.first.as_ref())
-}
-
 /// The second path has a fifth of the RTT: a small download that begins there is over much sooner.
 #[test]
-fn a_second_path_with_a_short_rtt_is_to_be_the_first() {
+fn connections_begin_on_a_second_path_with_a_short_rtt() {
     let slow = "a:rate=10mbit,rtt=150ms,queue=100ms,loss=0%";
     let fast = "b:rate=10mbit,rtt=30ms,queue=100ms,loss=0%";
     let advice = asked(&[slow, fast], 6).unwrap();
-    let found = first(&advice).unwrap_or_else(|| panic!("{:?}", advice.remedies));
-    assert_eq!(found.path, "b");
+    let found = advice.first.clone().unwrap_or_else(|| panic!("{advice:?}"));
+    assert_eq!((found.path.as_str(), &advice.paths[..]), ("b", &["b", "a"].map(str::to_owned)[..]));
     let small = found.loads.iter().find(|it| it.load == "small downloads").unwrap();
     assert!(small.gain.low > 1.0 && small.gain.median > 1.3, "{small:?}");
-    // In the other order there is nothing to change.
-    let advice = asked(&[fast, slow], 6).unwrap();
-    assert_eq!(first(&advice), None);
+    assert!(advice.answer.contains(" Begin on b (as the first"), "{}", advice.answer);
+    // The lines are those of the other order, in which there is nothing to change.
+    let other = asked(&[fast, slow], 6).unwrap();
+    assert_eq!((other.first, &other.lines), (None, &advice.lines));
+    assert!(!other.answer.contains("Begin on"), "{}", other.answer);
+}
+
+/// With the order kept, the advice says how much the other one would help.
+#[test]
+fn the_order_is_kept_if_it_is_asked_for() {
+    let slow = "a:rate=10mbit,rtt=150ms,queue=100ms,loss=0%";
+    let fast = "b:rate=10mbit,rtt=30ms,queue=100ms,loss=0%";
+    let advice = asked_in_order(&[slow, fast], 6, true).unwrap();
+    let small = line(&advice, "small downloads");
+    assert!(advice.first.is_none() && advice.paths == ["a", "b"]);
+    let found = advice.remedies.iter().find_map(|it| it.first.as_ref()).unwrap();
+    assert_eq!(found.path, "b");
+    let faster = found.loads.iter().find(|it| it.load == small.name).unwrap().gain.median;
+    let better = asked(&[slow, fast], 6).unwrap();
+    let gain = line(&better, "small downloads").gain.median / small.gain.median;
+    assert!((gain / faster - 1.0).abs() < 0.1, "{gain} {faster}");
 }
 
 #[test]
 fn the_order_of_equal_paths_does_not_matter() {
     let link = "rate=10mbit,rtt=30ms,queue=100ms,loss=0%";
     let advice = asked(&[&format!("a:{link}"), &format!("b:{link}")], 6).unwrap();
-    assert_eq!(first(&advice), None);
+    assert_eq!(advice.first, None);
 }
 
-/// Of three paths, the last one is tried as the first too.
+/// Of three paths, the last one is tried as the first too. The others keep their order.
 #[test]
 fn each_later_path_is_tried_as_the_first() {
     let paths = [
@@ -241,5 +259,6 @@ fn each_later_path_is_tried_as_the_first() {
         "c:rate=8mbit,rtt=25ms,queue=100ms,loss=0%",
     ];
     let advice = asked(&paths, 4).unwrap();
-    assert_eq!(first(&advice).map(|it| it.path.as_str()), Some("c"), "{:?}", advice.remedies);
+    assert_eq!(advice.first.as_ref().map(|it| it.path.as_str()), Some("c"));
+    assert_eq!(advice.paths, ["c", "a", "b"]);
 }

@@ -36,7 +36,7 @@ pub fn advice_page(advice: &Advice) -> String {
     body.extend(goal(advice).map(|text| format!("<p>{}</p>\n", escaped(&text))));
     body.push_str("</header>\n");
     if advice.interrupted {
-        let draws = advice.draws;
+        let draws = advice.drawn.draws;
         let _ = writeln!(body, "<p><strong>Interrupted after {draws} draws.</strong></p>");
     }
     known(&mut body, advice);

@@ -174,8 +174,11 @@ pub(crate) fn legend(advice: &Advice, left_out: &[&str]) -> String {
         "Over {} links drawn from what is known. gain: how much better the bonded links are than the best path alone \
          (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten draws. tail: the gain in \
          the slowest tenth of the draws, for calls in the slowest hundredth of the messages.",
-        advice.draws,
+        advice.drawn.draws,
     );
+    if let Some(sentence) = first_sentence(advice) {
+        text += &format!(" {sentence}");
+    }
     let paths = advice.paths.join("/");
     let others = [
         ("backup", "the gain if the other paths are used only while this one is down"),
@@ -212,6 +215,12 @@ fn gains(first: &FirstPath) -> String {
         })
         .collect();
     loads.join(" and ")
+}
+
+/// Says on which path bonded connections begin in place of the first one, and what gains from that.
+fn first_sentence(advice: &Advice) -> Option<String> {
+    let first = advice.first.as_ref()?;
+    Some(format!("Bonded connections begin on {}, which makes {}.", first.path, gains(first)))
 }
 
 /// Returns the path to begin on in place of the first one.

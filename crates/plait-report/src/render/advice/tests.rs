@@ -1,5 +1,5 @@
 use super::*;
-use plait_lab::advise::{Choice, FirstLine, FirstPath, Price, Remedy};
+use plait_lab::advise::{Choice, Drawn, FirstLine, FirstPath, Price, Remedy};
 
 fn taken(goal: &str) -> Option<Choice> {
     Some(Choice { scheduler: "slot".to_owned(), goal: goal.to_owned() })
@@ -38,8 +38,8 @@ pub(crate) fn advice() -> Advice {
     Advice {
         schema: plait_lab::advise::SCHEMA.to_owned(),
         command: "plait advise --path 'wifi:rate=<5mbit>' --draws 9".to_owned(),
-        seed: 1,
-        draws: 9,
+        drawn: Drawn { seed: 1, draws: 9 },
+        first: None,
         paths: vec!["wifi".to_owned(), "lte".to_owned()],
         known: vec!["rate=20mbit..30mbit,rtt=22ms".to_owned(), "rate=8mbit,cost=2".to_owned()],
         prices: vec![
@@ -129,24 +129,31 @@ fn another_first_path_is_in_the_sentence_and_in_the_commands() {
     let usual = text(&advice, 200, false);
     assert!(usual.contains("--from wifi --from lte") && !usual.contains("to begin on"), "{usual}");
     let gain = Gain { low: 1.5, median: 1.9, high: 2.2 };
+    let small = FirstLine { load: "small downloads".to_owned(), gain };
+    let first = FirstPath { path: "lte".to_owned(), loads: vec![small] };
     advice.remedies = vec![Remedy {
         change: "to begin on lte (as the first --from or --path)".to_owned(),
         load: "small downloads".to_owned(),
         gain: 1.9,
-        first: Some(FirstPath {
-            path: "lte".to_owned(),
-            loads: vec![FirstLine { load: "small downloads".to_owned(), gain }],
-        }),
+        first: Some(first.clone()),
     }];
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = words(text(&advice, 200, false));
+    let kept = words(text(&advice, 200, false));
     for part in [
         "What else helps the bonded links: to begin on lte (as the first --from or --path) makes small downloads \
          1.90x faster (1.50x to 2.20x).",
         "--from lte --from wifi",
         "--via lte --via wifi",
     ] {
-        assert!(text.contains(part), "{part}: {text}");
+        assert!(kept.contains(part), "{part}: {kept}");
     }
     assert!(words(markdown(&advice)).contains("--from lte --from wifi"));
+    // In the better order, the paths begin with it, and the legend says so.
+    (advice.remedies, advice.first) = (Vec::new(), Some(first));
+    advice.paths.reverse();
+    let better = words(text(&advice, 200, false));
+    let begin = "Bonded connections begin on lte, which makes small downloads 1.90x faster (1.50x to 2.20x).";
+    for part in [begin, "--from lte --from wifi"] {
+        assert!(better.contains(part), "{part}: {better}");
+    }
 }
