@@ -165,12 +165,12 @@ impl DataLevel {
         }
     }
 
-    /// Returns true if Multipath TCP is confirmed by both ends, without checksums and without
-    /// subflow windows.
+    /// Returns true if Multipath TCP is confirmed by both ends, without checksums, without subflow
+    /// windows and without buffers that are counted in memory.
     #[inline(always)]
     pub(crate) fn is_settled(&self, config: &Config) -> bool {
-        let unsettled =
-            self.agreed.checksums() | self.falls_back() | config.buffers.subflow_windows;
+        let beside = config.buffers.kernel.is_some() | config.buffers.subflow_windows;
+        let unsettled = self.agreed.checksums() | self.falls_back() | beside;
         let agreed = self.agreed.mode() == Mode::Multipath && self.agreed.peer_dss_seen();
         let settled = agreed && !unsettled && !self.closing.failed();
         debug_assert!(!settled || !self.sends_plain() && !self.receives_plain());

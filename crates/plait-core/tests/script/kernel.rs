@@ -1,7 +1,7 @@
 //! Rules of stock kernels: TCP small queues, and [`KernelRules`].
 
 use crate::harness::{MSS, Script, multipath, spec};
-use crate::segment::{PSH, want};
+use crate::segment::{ACK, PSH, want};
 use plait_base::SubflowId;
 use plait_core::{Config, ConnectionSpec, KernelBuffers, KernelRules};
 use plait_sched::{Decision, Outcome, Reason, Scheduler, Spec, View, What};
@@ -91,5 +91,24 @@ fn without_the_rule_short_segments_go_at_once() {
     for len in [700, 100, 50] {
         s.write(u64::from(len));
         s.expect(want(0, PSH).len(len));
+    }
+}
+
+/// A peer that sends short DSSs has its segments predicted, unless their memory counts. The window of
+/// the subflow then grows by 2,896 bytes for each segment.
+#[test]
+fn the_window_grows_with_segments_that_could_be_predicted() {
+    let mut s = Script::open_server(
+        multipath().with(|it| {
+            it.buffers.kernel = Some(KernelBuffers::LINUX_6_18);
+            it.buffers.rcvbuf = KernelBuffers::LINUX_6_18.most_rcvbuf;
+        }),
+        1,
+    );
+    let full = u64::from(MSS);
+    for (index, window) in (0..).zip([66_984_u32, 69_880, 72_776]) {
+        s.send(s.tx(0).data(index * full, MSS));
+        // The window scale of 32 MiB is 10.
+        s.expect(want(0, ACK).dack((index + 1) * full).win((window >> 10) as u16));
     }
 }
