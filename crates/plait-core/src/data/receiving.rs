@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::data::level::DataLevel;
 use crate::data::reassembly::{Readable, Reassembly, Round, Run};
 use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
+use plait_wire::Segment;
 
 /// How the application reads.
 pub(crate) enum Reading<'a> {
@@ -68,6 +69,13 @@ impl DataLevel {
         let Some(memory) = self.recv.memory() else { return false };
         let (echo, age) = echo();
         memory.on_segment(subflow, len, echo, age)
+    }
+
+    /// Notes a segment without payload on `subflow`, for a buffer that is counted in memory.
+    pub(crate) fn note_bare_ack(&mut self, subflow: SubflowId, segment: &Segment) {
+        if let (Some(memory), Some(stamps)) = (self.recv.memory(), segment.options.timestamps) {
+            memory.on_bare_ack(subflow, stamps.echo);
+        }
     }
 
     /// Returns the subflows on which a short segment has arrived since the last call, if the buffer

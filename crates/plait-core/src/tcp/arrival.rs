@@ -66,6 +66,7 @@ impl Arrival<'_> {
             // A window probe of the peer has an old sequence number.
             let repeated = range.start < subflow.rx.nxt() && !segment.flags.has(Flags::FIN);
             subflow.pending.add_ack_if(repeated);
+            data.note_bare_ack(subflow.id(), segment);
             return Received::Nothing;
         }
         if !subflow.state().takes_data() {

@@ -77,13 +77,14 @@ struct Arrivals {
 }
 
 impl Arrivals {
+    /// Notes an echoed timestamp. Returns true if the previous segment did not echo it.
+    fn note_echo(&mut self, echo: u32) -> bool {
+        core::mem::replace(&mut self.echo, echo) != echo
+    }
+
     /// Adds a sample of the time since an acknowledgement. The average falls at once and rises
     /// slowly.
-    fn note_age(&mut self, echo: u32, age: Span) {
-        if self.echo == echo {
-            return;
-        }
-        self.echo = echo;
+    fn note_age(&mut self, age: Span) {
         self.rtt = Some(match self.rtt {
             Some(rtt) if age > rtt => rtt + Span::from_nanos((age.as_nanos() - rtt.as_nanos()) / 8),
             _ => age,
@@ -97,6 +98,7 @@ pub(crate) struct MemoryWindow {
     buffer: Buffer,
     /// Largest buffer, in bytes of memory.
     most: u64,
+    strict_samples: bool,
     /// Payload bytes of a full segment.
     mss: u64,
     /// Bytes of memory of a full segment.
@@ -126,6 +128,7 @@ impl MemoryWindow {
         MemoryWindow {
             buffer,
             most: buffers.most_rcvbuf,
+            strict_samples: buffers.strict_samples,
             mss,
             segment_memory: segment_memory(mss),
             ratio: FIRST_RATIO,
@@ -148,11 +151,15 @@ impl MemoryWindow {
     ) -> bool {
         let full_ratio = self.full_ratio();
         let Some(arrivals) = self.arrivals.get_mut(subflow.index()) else { return false };
-        if len < self.mss {
-            arrivals.short = true;
-        } else {
+        let full = len >= self.mss;
+        let anew = (full || self.strict_samples) && arrivals.note_echo(echo);
+        if full {
             arrivals.full = true;
-            arrivals.note_age(echo, age);
+            if anew {
+                arrivals.note_age(age);
+            }
+        } else {
+            arrivals.short = true;
         }
         let ratio = if arrivals.full { full_ratio } else { FIRST_RATIO };
         // The segment itself uses memory while it is processed.
@@ -163,6 +170,17 @@ impl MemoryWindow {
             arrivals.limit += room.min(GROWTH_BYTES);
         }
         grows
+    }
+
+    /// Notes an acknowledgement without payload on `subflow`, which echoes the timestamp `echo`. A
+    /// server that acknowledges a request before it answers thus delays the growth of the window
+    /// by a round trip.
+    pub(crate) fn on_bare_ack(&mut self, subflow: SubflowId, echo: u32) {
+        if let Some(arrivals) = self.arrivals.get_mut(subflow.index())
+            && self.strict_samples
+        {
+            arrivals.note_echo(echo);
+        }
     }
 
     /// Returns the largest window to advertise on `subflow`.
@@ -285,6 +303,27 @@ mod tests {
         assert_eq!(window.window(0), 131_072 * 157 / 256);
         window.on_read(at(60), Dsn::new(31_240), 1);
         assert_eq!(window.window(0), 337_717 * 157 / 256);
+    }
+
+    /// `tcp_rcv_rtt_measure_ts`: only the first segment with an echo gives a sample, and only if it is
+    /// full.
+    #[test]
+    fn an_acknowledgement_takes_the_sample_of_the_data_after_it() {
+        fn sample(window: &mut MemoryWindow, echo: u32, age: u64) -> Option<Span> {
+            window.on_segment(SubflowId(0), MSS, echo, Span::from_millis(age));
+            window.arrivals[0].rtt
+        }
+        let samples = |strict_samples: bool| {
+            let mut it = MemoryWindow::new(KernelBuffers { strict_samples, ..BUFFERS }, MSS);
+            let first = [sample(&mut it, 7, 50), sample(&mut it, 8, 40)];
+            it.on_bare_ack(SubflowId(0), 9);
+            let later = [sample(&mut it, 9, 20), sample(&mut it, 10, 28)];
+            [first, later].concat()
+        };
+        let ms = |times: [u64; 4]| times.map(|it| Some(Span::from_millis(it))).to_vec();
+        assert_eq!(samples(true), ms([50, 40, 40, 28]));
+        // From 20 ms, it rises by an eighth of the difference.
+        assert_eq!(samples(false), ms([50, 40, 20, 21]));
     }
 
     /// Two segments for each received one, up to the memory's limit.
