@@ -44,9 +44,10 @@ pub(crate) fn setup_with(cell: &Cell, seed: u64, thresholds: &[Option<u64>]) -> 
     for config in &mut sender.paths {
         config.ssthresh = thresholds.get(config.path.index()).copied().flatten();
     }
+    let receiver = ConnectionSpec { config: scenario.receiving(&spec.config), ..spec };
     let (client, server) = match scenario.workload.sender() {
-        Role::Server => (spec, sender),
-        Role::Client => (sender, spec),
+        Role::Server => (receiver, sender),
+        Role::Client => (sender, receiver),
     };
     let shared = |link: &Path| {
         let links = link.links(scenario.ideal, seed);

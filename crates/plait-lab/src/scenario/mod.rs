@@ -143,6 +143,8 @@ pub struct Transport {
     pub send_cost: Span,
     /// The kernel that both ends behave as.
     pub kernel: Kernel,
+    /// The kernel that the end behaves as that receives the data of the workload.
+    pub receiver: Kernel,
     /// Whether and how the segments of a window are spread.
     pub pacing: PacingUse,
     /// What the paths with a cost may be used for.
@@ -232,6 +234,7 @@ impl Scenario {
                 path_memory: MemoryUse::Off,
                 send_cost: Span::ZERO,
                 kernel: Kernel::None,
+                receiver: Kernel::None,
                 pacing: PacingUse::Auto,
                 goal: Goal::Aggregate,
                 rcvbuf: DEFAULT_RCVBUF,
@@ -337,9 +340,27 @@ impl Scenario {
         config
     }
 
+    /// Returns the settings of the end that receives the data of the workload, if the sender has `config`.
+    #[must_use]
+    pub fn receiving(&self, config: &Config) -> Config {
+        let mut config = config.clone();
+        if self.transport.receiver == Kernel::Linux6_18 {
+            let buffers = KernelBuffers { strict_samples: true, ..KernelBuffers::LINUX_6_18 };
+            self.receive_as_linux_6_18(&mut config, buffers);
+        }
+        config
+    }
+
     /// Applies the profile of Linux 6.18.
     fn do_as_linux_6_18(&self, config: &mut Config) {
-        let mut buffers = KernelBuffers::LINUX_6_18;
+        self.receive_as_linux_6_18(config, KernelBuffers::LINUX_6_18);
+        config.kernel_rules = KernelRules::LINUX_6_18;
+        config.window.hystart = HyStart::Linux6;
+        config.window.slow_start_limit = u32::MAX;
+    }
+
+    /// Applies the part of this profile that counts at the end that receives the data.
+    fn receive_as_linux_6_18(&self, config: &mut Config, mut buffers: KernelBuffers) {
         if !matches!(self.transport.rcvbuf, DEFAULT_RCVBUF | AUTO_RCVBUF) {
             // The kernel doubles the value of SO_RCVBUF, and no longer tunes the buffer.
             (buffers.first_rcvbuf, buffers.most_rcvbuf) =
@@ -349,9 +370,6 @@ impl Scenario {
             config.buffers.rcvbuf = buffers.most_rcvbuf;
         }
         config.buffers.kernel = Some(buffers);
-        config.kernel_rules = KernelRules::LINUX_6_18;
-        config.window.hystart = HyStart::Linux6;
-        config.window.slow_start_limit = u32::MAX;
         config.joins.probe = None;
         config.joins.dial = Dial::Primary;
     }

@@ -190,6 +190,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         ..BLANK
     },
     Setting {
+        name: "receiver",
+        group: HOSTS,
+        default: "none",
+        help: "the end that receives the data of the workload behaves like this version of Linux: automatic \
+               receive buffer, no probes; rcvbuf is then SO_RCVBUF. The other end keeps its settings",
+        clause: "Linux, mptcp_rcv_space_adjust",
+        field: words!(KERNELS, transport.receiver, "none or 6.18"),
+        ..BLANK
+    },
+    Setting {
         name: "undo",
         group: TCP,
         default: "on",

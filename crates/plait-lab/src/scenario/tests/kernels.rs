@@ -2,7 +2,7 @@
 
 use super::*;
 use plait_cc::HyStart;
-use plait_core::LossDetection;
+use plait_core::{KernelBuffers, LossDetection};
 
 fn with(more: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
     let base = [("path", "wifi:rtt=20ms,rate=20mbit"), ("workload", "download:1MB")];
@@ -54,4 +54,26 @@ fn kernels_can_be_compared() {
         let error = with(more).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
+}
+
+#[test]
+fn only_the_receiver_behaves_as_a_kernel() {
+    let buffers = |more: &[(&str, &str)]| {
+        let it = with(more).unwrap();
+        let sender = it.connection(true);
+        let receiver = it.receiving(&sender);
+        // Segments of the sender have room for 8 bytes more than those of a kernel.
+        [sender, receiver]
+            .map(|it| (it.buffers.kernel, it.joins.probe.is_some(), it.segment_payload()))
+    };
+    let plait = (None, true, 1_428);
+    assert_eq!(buffers(&[]), [plait; 2]);
+    let linux = KernelBuffers { strict_samples: true, ..KernelBuffers::LINUX_6_18 };
+    assert_eq!(buffers(&[("receiver", "6.18")]), [plait, (Some(linux), false, 1_420)]);
+    // The kernel doubles SO_RCVBUF.
+    let set = KernelBuffers { first_rcvbuf: 2_000_000, most_rcvbuf: 2_000_000, ..linux };
+    let [_, receiver] = buffers(&[("receiver", "6.18"), ("rcvbuf", "1MB")]);
+    assert_eq!(receiver.0, Some(set));
+    let error = with(&[("receiver", "4.1")]).unwrap_err().to_string();
+    assert!(error.contains("none"), "{error}");
 }
