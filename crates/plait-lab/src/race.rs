@@ -213,7 +213,7 @@ impl Heat {
             Ok(raw.build_with(read)?.compared())
         };
         let shown = if schedulers.is_empty() { plait_sched::DEFAULT } else { schedulers.as_str() };
-        let scenario = of(&[("schedulers", shown)])?;
+        let scenario = of(&[("schedulers", shown), ("receiver", KERNEL_MODEL)])?;
         if scenario.ccs.len() > 1 {
             let problem = format!("{} controllers are given", scenario.ccs.len());
             return Err(refuse("cc", &problem).allow("one for all rows of plait"));

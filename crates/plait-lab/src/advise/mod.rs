@@ -267,6 +267,8 @@ impl<W: World> Maker<'_, W> {
             ("schedulers", plait_sched::DEFAULT),
             ("exact", "on"),
             ("runs", "1"),
+            // Live, plait is the sender of downloads, and a kernel receives them.
+            ("receiver", "6.18"),
         ];
         let of_links = |it: &&(&str, &str)| ["aqm", "backup", "first"].contains(&it.0);
         for (name, text) in fixed.iter().chain(changes.iter().filter(|it| !of_links(it))) {
