@@ -6,6 +6,8 @@ use plait_lab::stats::percentile;
 
 /// Deviation of the normal distribution with 90 % below it.
 const Z: f64 = 1.281_552;
+/// Student's t with 90 % below it, for one degree of freedom and more.
+const STUDENT: [f64; 4] = [3.077_684, 1.885_618, 1.637_744, 1.533_206];
 /// Steps of the integral over the usual losses.
 const STEPS: u32 = 1_000;
 
@@ -62,6 +64,27 @@ impl Estimate {
             _ => libm::sqrt(squares / (count - 1.0) / count),
         };
         Some(Estimate { value, low: value - Z * error, high: value + Z * error })
+    }
+
+    /// Returns the range of the next value of a quantity that varies, by this estimate and `later` ones: the mean of
+    /// their logarithms, with the interval of Student's t for one more. The range is at least as wide as now.
+    #[must_use]
+    pub fn with_later(self, later: &[f64]) -> Estimate {
+        let looks: Vec<f64> = core::iter::once(self.value)
+            .chain(later.iter().copied())
+            .filter(|it| *it > 0.0)
+            .map(libm::log)
+            .collect();
+        let count = looks.len() as f64;
+        let Some(student) = looks.len().checked_sub(2) else { return self };
+        let student = STUDENT.get(student).or(STUDENT.last()).copied().unwrap_or(Z);
+        let middle = looks.iter().sum::<f64>() / count;
+        let squares: f64 = looks.iter().map(|it| (it - middle) * (it - middle)).sum();
+        let deviation = libm::sqrt(squares / (count - 1.0) * (1.0 + 1.0 / count));
+        let value = libm::exp(middle);
+        let low = (value * self.low / self.value).min(value / libm::exp(student * deviation));
+        let high = (value * self.high / self.value).max(value * libm::exp(student * deviation));
+        Estimate { value, low, high }
     }
 
     /// Returns the median of samples with the range that holds eight of ten of them.
@@ -153,6 +176,25 @@ fn unseen_loss(count: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn later_values_widen_the_range_by_students_t() {
+        let first = Estimate::spread(20.0, 1.02);
+        assert_eq!(first.with_later(&[]), first);
+        // Two values that differ by a factor of e: their deviation is 1 / sqrt(2), and that of the next value from their
+        // mean is sqrt(3 / 2) times as large.
+        let wide = first.with_later(&[20.0 * core::f64::consts::E]);
+        let factor = libm::exp(3.077_684 * libm::sqrt(0.5 * 1.5));
+        assert!((wide.value - 20.0 * libm::exp(0.5)).abs() < 1e-9, "{wide:?}");
+        assert!((wide.high / wide.value - factor).abs() < 1e-6, "{wide:?} {factor}");
+        assert!((wide.value / wide.low - factor).abs() < 1e-6, "{wide:?} {factor}");
+        // A third value leaves less doubt.
+        let third = first.with_later(&[20.0 * core::f64::consts::E, wide.value]);
+        assert!(third.high / third.value < factor / 2.0, "{third:?}");
+        // The range never gets smaller.
+        let same = first.with_later(&[20.0, 20.0, 20.0, 20.0]);
+        assert!((same.low - first.low).abs() < 1e-9 && (same.high - first.high).abs() < 1e-9);
+    }
 
     #[test]
     fn intervals_of_a_loss_agree_with_the_tables() {

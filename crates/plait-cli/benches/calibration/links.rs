@@ -4,6 +4,8 @@ use plait_base::RandomStream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Rate of the other direction of a recorded pair.
+const UP: &str = "20mbit";
 /// Time in s at which the measurement of a recorded pair begins, and by which the races begin later.
 const MEASURED_AT_S: [u64; 3] = [0, 30, 60];
 const LATER_S: u64 = 15;
@@ -101,7 +103,8 @@ fn recorded_at(traces: &Path, pair: &str, at_s: u64) -> Case {
     let paths = |at_s: u64| {
         let path = |name: &str, rtt: u32, kind: &str| {
             let file = traces.join(format!("pair_{pair}_{kind}.csv"));
-            format!("{name}:rtt={rtt}ms,trace={},offset={at_s}s", file.display())
+            // The other direction was not recorded. Without a rate, the measurement would load it with gigabits.
+            format!("{name}:rtt={rtt}ms,trace={},rate_up={UP},offset={at_s}s", file.display())
         };
         vec![path("a", 20, "wifi"), path("b", 50, "cellular")]
     };

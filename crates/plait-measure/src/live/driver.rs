@@ -3,6 +3,7 @@
 use super::analysis::{self, Echo, Offered};
 use super::collect::Summary;
 use super::exchange::{Exchange, Wanted, Way};
+use super::looks::{self, Later};
 use super::result::{MeasureDocument, PathResult, SCHEMA, WayResult};
 use super::schedule::{Schedule, affordable};
 use super::shared::Together;
@@ -40,6 +41,8 @@ const SLOW_HOST: f64 = 0.8;
 const UNREACHED: f64 = 3.0;
 /// Most loads above the rate.
 const MAX_OVERLOADS: usize = 4;
+/// Bytes without which no further load begins.
+const LEAST_BYTES: u64 = 100_000;
 /// Part of the bytes that one load may take.
 const LOAD_SHARE: u64 = 4;
 
@@ -77,15 +80,17 @@ impl Options {
             s(schedule.full),
             s(schedule.light)
         );
+        let again = format!("each path: {:.1} s above the rate once more\n", s(schedule.again));
         if self.from.len() > 1 {
             text +=
                 &format!("all paths together: {:.1} s above their rates\n", s(schedule.together));
         }
-        text + &format!(
-            "at most {} s, and {:.0} MB in each direction\n",
-            self.time.as_secs(),
-            self.bytes as f64 / 1e6
-        )
+        text + &again
+            + &format!(
+                "at most {} s, and {:.0} MB in each direction\n",
+                self.time.as_secs(),
+                self.bytes as f64 / 1e6
+            )
     }
 }
 
@@ -163,12 +168,17 @@ impl Course<'_> {
             }
         }
         self.asymmetries(&mut states);
-        let together = self.together(&states)?;
+        let mut later = self.together(&states)?;
+        for (at, (state, later)) in states.iter_mut().zip(&mut later).enumerate() {
+            later.alone = self.again(at, state)?;
+        }
+        let mut paths: Vec<PathResult> = states.into_iter().map(|it| it.result).collect();
+        let together = looks::add(&mut paths, &later);
         Ok(MeasureDocument {
             schema: SCHEMA.to_owned(),
             server: self.options.server.clone(),
             date: day_of(self.options.now_s),
-            paths: states.into_iter().map(|it| it.result).collect(),
+            paths,
             together_mbps: together
                 .as_ref()
                 .and_then(Together::rate)
@@ -204,7 +214,7 @@ impl Course<'_> {
     fn may_go_on(&self, state: &mut PathState) -> bool {
         let remark = match () {
             () if self.exchange.elapsed() >= self.options.time => "the time (--time) is used up",
-            () if self.exchange.left_bytes() < 100_000 => "the bytes (--quota) are used up",
+            () if self.exchange.left_bytes() < LEAST_BYTES => "the bytes (--quota) are used up",
             () => return true,
         };
         if !state.result.remarks.iter().any(|it| it == remark) {
@@ -380,38 +390,46 @@ impl Course<'_> {
         }
     }
 
-    /// Loads all paths at once, from server to client.
-    fn together(&self, states: &[PathState]) -> Result<Option<Together>, MeasureError> {
-        let rates: Option<Vec<Estimate>> = states
-            .iter()
-            .map(|it| it.result.down.rate_mbps)
-            .map(|it| {
-                it.map(|it| Estimate { value: it.value, low: it.low, high: it.high }.times(1e6))
-            })
-            .collect();
-        let Some(alone) = rates.filter(|it| it.len() > 1) else { return Ok(None) };
+    /// Loads all paths at once, from server to client. Returns the windows of each; they are empty if the load was not
+    /// possible.
+    fn together(&self, states: &[PathState]) -> Result<Vec<Later>, MeasureError> {
+        let none = || vec![Later::default(); states.len()];
+        let rates: Option<Vec<f64>> =
+            states.iter().map(|it| Some(it.result.down.rate_mbps?.value * 1e6)).collect();
+        let Some(alone) = rates.filter(|it| it.len() > 1) else { return Ok(none()) };
         if self.exchange.elapsed() >= self.options.time {
-            return Ok(None);
+            return Ok(none());
         }
         (self.say)("all paths: loading down together");
         let bytes = self.exchange.left_bytes() / LOAD_SHARE / alone.len() as u64;
-        let fastest = alone.iter().map(|it| it.value).fold(1.0, f64::max) * OVERLOAD_TOGETHER;
+        let fastest = alone.iter().copied().fold(1.0, f64::max) * OVERLOAD_TOGETHER;
         let time = affordable(self.left(0).together, fastest, bytes);
-        let wanted = |(line, rate): (usize, &Estimate)| Wanted {
+        let wanted = |(line, rate): (usize, &f64)| Wanted {
             line,
-            rate_bps: rate.value * OVERLOAD_TOGETHER,
+            rate_bps: rate * OVERLOAD_TOGETHER,
             time,
             size_bytes: FULL_SIZE_BYTES,
         };
         let wanted: Vec<Wanted> = alone.iter().enumerate().map(wanted).collect();
         let idle_ms = states.iter().map(|it| it.idle_ms).fold(0.0, f64::max);
         let all = self.exchange.load(Way::Down, &wanted, idle_ms)?;
-        let of = |(offered, arrived): &(Offered, Summary)| {
+        let windows = |(offered, arrived): &(Offered, Summary)| {
             analysis::windows(arrived, offered.packet_bits)
         };
-        let windows: Vec<Vec<f64>> = all.iter().map(of).collect();
-        let count = windows.iter().map(Vec::len).min().unwrap_or(0);
-        let sum = |at: usize| windows.iter().filter_map(|it| it.get(at)).sum();
-        Ok(Some(Together { alone, windows: (0..count).map(sum).collect() }))
+        Ok(all.iter().map(|it| Later { together: windows(it), alone: None }).collect())
+    }
+
+    /// Loads a path above its rate once more, from server to client. Returns bits per second; `None` if its rate is
+    /// unknown, or no time is left.
+    fn again(&self, at: usize, state: &mut PathState) -> Result<Option<f64>, MeasureError> {
+        let Some(rate) = state.result.down.rate_mbps else { return Ok(None) };
+        if self.exchange.elapsed() >= self.options.time || self.exchange.left_bytes() < LEAST_BYTES
+        {
+            return Ok(None);
+        }
+        (self.say)(&format!("{}: loading down once more", state.result.name));
+        let load = (rate.value * 1e6 * OVERLOAD, self.left(0).again, FULL_SIZE_BYTES);
+        let (offered, arrived) = self.load(at, Way::Down, load, state.idle_ms)?;
+        Ok(analysis::rate(&arrived, offered.packet_bits).map(|it| it.value))
     }
 }

@@ -9,6 +9,7 @@ mod clock;
 mod collect;
 mod driver;
 mod exchange;
+mod looks;
 mod message;
 mod mptcp;
 mod pace;

@@ -32,7 +32,7 @@ impl std::convert::From<Estimate> for Measured {
 }
 
 impl Measured {
-    fn estimate(self) -> Estimate {
+    pub(super) fn estimate(self) -> Estimate {
         Estimate { value: self.value, low: self.low, high: self.high }
     }
 }

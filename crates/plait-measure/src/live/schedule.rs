@@ -13,10 +13,15 @@ pub(super) struct Schedule {
     pub(super) light: Duration,
     /// Load on all paths together.
     pub(super) together: Duration,
+    /// Load above the rate once more, for each path: it shows how the rate varies.
+    pub(super) again: Duration,
+    paths: u32,
 }
 
 /// Parts of the time for each path: idle, and full and light load in both directions.
 const PARTS: [u32; 3] = [10, 24, 18];
+/// Part of the time for the last load of each path.
+const AGAIN_PART: u32 = 12;
 /// Part of the time for all paths together.
 const TOGETHER_PART: u32 = 24;
 /// Time of the search for the rate of a direction.
@@ -32,7 +37,7 @@ impl Schedule {
     /// Divides a time between so many paths.
     pub(super) fn of(time: Duration, paths: usize) -> Schedule {
         let paths = u32::try_from(paths).unwrap_or(u32::MAX).max(1);
-        let each = PARTS[0] + 2 * (PARTS[1] + PARTS[2]);
+        let each = PARTS[0] + 2 * (PARTS[1] + PARTS[2]) + AGAIN_PART;
         let all = if paths > 1 { paths * each + TOGETHER_PART } else { each };
         let searches = (2 * paths * SEARCH).min(time * MAX_SEARCH_PERCENT / 100);
         let unit = (time - searches) * (100 - WAITS_PERCENT) / 100 / all;
@@ -42,6 +47,8 @@ impl Schedule {
             full: (unit * PARTS[1]).min(Duration::from_secs(8)),
             light: (unit * PARTS[2]).min(Duration::from_secs(8)),
             together: together.min(Duration::from_secs(8)),
+            again: (unit * AGAIN_PART).min(Duration::from_secs(4)),
+            paths,
         }
     }
 
@@ -53,7 +60,7 @@ impl Schedule {
     /// Shortens the loads, so that they fit into the time that is left for so many ways. `overhead` is that of the
     /// latest way.
     pub(super) fn within(self, left: Duration, ways: u32, overhead: Duration) -> Schedule {
-        let loads = (self.full + self.light) * ways + self.together;
+        let loads = (self.full + self.light) * ways + self.together + self.again * self.paths;
         let free = left.saturating_sub(overhead * ways).as_secs_f64();
         let part = (free / loads.as_secs_f64().max(1e-3)).clamp(MIN_PART, 1.0);
         Schedule {
@@ -61,6 +68,8 @@ impl Schedule {
             full: self.full.mul_f64(part),
             light: self.light.mul_f64(part),
             together: self.together.mul_f64(part),
+            again: self.again.mul_f64(part),
+            paths: self.paths,
         }
     }
 }
@@ -80,7 +89,7 @@ mod tests {
         for (seconds, paths) in [(10, 1), (20, 2), (30, 2), (60, 4)] {
             let time = Duration::from_secs(seconds);
             let schedule = Schedule::of(time, paths);
-            let each = schedule.idle + 2 * (schedule.full + schedule.light);
+            let each = schedule.idle + 2 * (schedule.full + schedule.light) + schedule.again;
             let all = each * u32::try_from(paths).unwrap() + schedule.together;
             let searches = SEARCH * 2 * u32::try_from(paths).unwrap();
             assert!(all + searches <= time && all * 4 > time, "{schedule:?}");
@@ -93,7 +102,7 @@ mod tests {
         // Long waits leave less time for the loads, which still fit.
         let (left, overhead) = (Duration::from_secs(9), Duration::from_millis(1_800));
         let short = schedule.within(left, 4, overhead);
-        let all = (overhead + short.full + short.light) * 4 + short.together;
+        let all = (overhead + short.full + short.light) * 4 + short.together + short.again * 2;
         assert!(all <= left && all * 10 > left * 9, "{short:?}");
         assert!(short.full < schedule.full && short.full > schedule.full / 10, "{short:?}");
         assert_eq!(affordable(Duration::from_secs(9), 8e6, 2_000_000), Duration::from_secs(2));
