@@ -1,6 +1,6 @@
 //! The goal to take: what each goal makes of the loads, if paths have a price.
 
-use super::{Advice, Gain, GoalLine, Line, Played, Price, Verdict, better, judge, values_of};
+use super::{Advice, Gain, GoalLine, Line, Load, Played, Price, Verdict, better, judge, values_of};
 use crate::scenario::{Path, RawScenario, Scenario};
 use plait_sched::Goal;
 
@@ -52,11 +52,12 @@ pub(super) fn bottleneck(scenario: &Scenario) -> Option<String> {
 
 /// Returns the result of a load with each goal; nothing if no path has a price.
 pub(super) fn lines(
+    load: &Load,
     line: &Line,
     played: &[&Played],
-    paths: &[String],
-    prices: &[Price],
+    advice: &Advice,
 ) -> Vec<GoalLine> {
+    let Advice { paths, prices, .. } = advice;
     let Some(best) = paths.iter().position(|it| *it == line.best_path) else { return Vec::new() };
     if prices.is_empty() {
         return Vec::new();
@@ -69,7 +70,7 @@ pub(super) fn lines(
         Some(GoalLine {
             load: line.name.clone(),
             goal: goal.to_owned(),
-            gain: Gain::live(&ratios)?,
+            gain: Gain::live(&ratios, load)?,
             path_bytes,
             suffices: false,
             advised: false,

@@ -1,6 +1,6 @@
 //! What the runs say: the gain by workload, and the advice that follows.
 
-use super::{Advice, Gain, Line, Verdict};
+use super::{Advice, Gain, Line, Load, Verdict};
 use crate::stats::{deviation, median, percentile};
 
 /// The share of gains below the upper end of an interval of 80 %.
@@ -9,21 +9,15 @@ const UPPER: f64 = 0.9;
 /// Smallest typical gain that is worth a second path, and smallest loss that speaks against it.
 pub(super) const NOTABLE: f64 = 1.05;
 
-/// Deviation of the logarithm of a live gain from the one of the simulator over the true links. It is fitted to
-/// the first half of the links of docs/results/advise.md; the other half tests it.
-const MODEL_DEVIATION: f64 = 0.012;
-
 impl Gain {
-    /// Returns the gain of live transfers: that of the draws, with the error of the simulator in the interval.
-    pub(super) fn live(ratios: &[f64]) -> Option<Gain> {
-        Gain::of(ratios).map(Gain::with_model_error)
-    }
-
-    /// Adds the error of the simulator to the interval. Independent errors add by squares.
-    fn with_model_error(self) -> Gain {
-        let model = deviation(UPPER) * MODEL_DEVIATION;
-        let wider = |end: f64| libm::exp(libm::hypot(libm::log(end / self.median), model));
-        Gain { low: self.median / wider(self.low), high: self.median * wider(self.high), ..self }
+    /// Returns the gain of live transfers: that of the draws, with the error of the simulator for this load in the
+    /// interval. Independent errors add by squares.
+    pub(super) fn live(ratios: &[f64], load: &Load) -> Option<Gain> {
+        let draws = Gain::of(ratios)?;
+        let model = deviation(UPPER) * load.model_deviation;
+        let wider = |end: f64| libm::exp(libm::hypot(libm::log(end / draws.median), model));
+        let (low, high) = (draws.median / wider(draws.low), draws.median * wider(draws.high));
+        Some(Gain { low, high, ..draws })
     }
 
     /// Returns the median and the 80 % interval of the ratios of all draws; `None` without a ratio.
@@ -124,6 +118,7 @@ fn list(names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::loads::CALLS;
     use super::*;
 
     fn gain(low: f64, median: f64, high: f64) -> Verdict {
@@ -144,14 +139,14 @@ mod tests {
     #[test]
     fn the_interval_has_the_error_of_the_simulator() {
         // Without any uncertainty of the links, it is 1.2816 deviations.
-        let sure = Gain::live(&[1.5; 9]).unwrap();
-        let end = libm::exp(1.281_552 * MODEL_DEVIATION);
+        let sure = Gain::live(&[1.5; 9], &CALLS).unwrap();
+        let end = libm::exp(1.281_552 * CALLS.model_deviation);
         assert!((sure.high / 1.5 - end).abs() < 1e-6, "{sure:?}");
         assert!((1.5 / sure.low - end).abs() < 1e-6, "{sure:?}");
         assert_eq!(sure.median, 1.5);
         // A wide interval hardly changes.
         let ratios: Vec<f64> = (50..=150).map(|it| f64::from(it) / 100.0).collect();
-        let (draws, wide) = (Gain::of(&ratios).unwrap(), Gain::live(&ratios).unwrap());
+        let (draws, wide) = (Gain::of(&ratios).unwrap(), Gain::live(&ratios, &CALLS).unwrap());
         assert!(wide.low < draws.low && draws.low / wide.low < 1.001, "{draws:?} {wide:?}");
         assert!(wide.high > draws.high && wide.high / draws.high < 1.001, "{draws:?} {wide:?}");
     }

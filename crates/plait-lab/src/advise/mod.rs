@@ -180,7 +180,7 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
         let outage = down.map(|path| (path, own.unwrap_or(path)));
         if let Some(line) = line(load, outage, &of_case, &advice.paths) {
             firsts.push(first::lines(load, &of_case, advice.paths.len()));
-            advice.goals.extend(goals::lines(&line, &of_case, &advice.paths, &advice.prices));
+            advice.goals.extend(goals::lines(load, &line, &of_case, advice));
             advice.lines.push(line);
         }
     }
@@ -421,7 +421,7 @@ fn line(
     let ratios = |ours: &[f64], theirs: &[f64]| -> Vec<f64> {
         ours.iter().zip(theirs).map(|(ours, theirs)| better(measure, *ours, *theirs)).collect()
     };
-    let gain = Gain::live(&ratios(&bonded, &alone))?;
+    let gain = Gain::live(&ratios(&bonded, &alone), load)?;
     let tail = match load.tail {
         Some(tail) => {
             let of = |at: usize| -> Vec<f64> {
@@ -446,7 +446,7 @@ fn line(
         bonded: median(&bonded)?,
         gain,
         tail,
-        backup: Gain::live(&ratios(&backups, &alone)).filter(|_| down == Some(best)),
+        backup: Gain::live(&ratios(&backups, &alone), load).filter(|_| down == Some(best)),
         shares: means(&|it: &Played| &it.shares),
         extra: played.iter().map(|it| it.extra).sum::<f64>() / played.len().max(1) as f64,
         path_bytes: means(&|it: &Played| &it.path_bytes),
