@@ -70,7 +70,7 @@ pub(super) fn lines(
         Some(GoalLine {
             load: line.name.clone(),
             goal: goal.to_owned(),
-            gain: Gain::live(&ratios, load)?,
+            gain: Gain::live(&ratios, &alone, load)?,
             path_bytes,
             suffices: false,
             advised: false,

@@ -10,11 +10,11 @@ const UPPER: f64 = 0.9;
 pub(super) const NOTABLE: f64 = 1.05;
 
 impl Gain {
-    /// Returns the gain of live transfers: that of the draws, with the error of the simulator for this load in the
-    /// interval. Independent errors add by squares.
-    pub(super) fn live(ratios: &[f64], load: &Load) -> Option<Gain> {
+    /// Returns the gain of live transfers over the values `alone`: that of the draws, with the error of the simulator
+    /// for this load in the interval. Independent errors add by squares.
+    pub(super) fn live(ratios: &[f64], alone: &[f64], load: &Load) -> Option<Gain> {
         let draws = Gain::of(ratios)?;
-        let model = deviation(UPPER) * load.model_deviation;
+        let model = deviation(UPPER) * load.model.deviation(median(alone)?);
         let wider = |end: f64| libm::exp(libm::hypot(libm::log(end / draws.median), model));
         let (low, high) = (draws.median / wider(draws.low), draws.median * wider(draws.high));
         Some(Gain { low, high, ..draws })
@@ -139,14 +139,15 @@ mod tests {
     #[test]
     fn the_interval_has_the_error_of_the_simulator() {
         // Without any uncertainty of the links, it is 1.2816 deviations.
-        let sure = Gain::live(&[1.5; 9], &CALLS).unwrap();
-        let end = libm::exp(1.281_552 * CALLS.model_deviation);
+        let sure = Gain::live(&[1.5; 9], &[90.0; 9], &CALLS).unwrap();
+        let end = libm::exp(1.281_552 * CALLS.model.deviation(90.0));
         assert!((sure.high / 1.5 - end).abs() < 1e-6, "{sure:?}");
         assert!((1.5 / sure.low - end).abs() < 1e-6, "{sure:?}");
         assert_eq!(sure.median, 1.5);
         // A wide interval hardly changes.
         let ratios: Vec<f64> = (50..=150).map(|it| f64::from(it) / 100.0).collect();
-        let (draws, wide) = (Gain::of(&ratios).unwrap(), Gain::live(&ratios, &CALLS).unwrap());
+        let (draws, wide) =
+            (Gain::of(&ratios).unwrap(), Gain::live(&ratios, &ratios, &CALLS).unwrap());
         assert!(wide.low < draws.low && draws.low / wide.low < 1.001, "{draws:?} {wide:?}");
         assert!(wide.high > draws.high && wide.high / draws.high < 1.001, "{draws:?} {wide:?}");
     }

@@ -285,11 +285,13 @@ impl<W: World> Maker<'_, W> {
         let mut played = Played::default();
         for cell in cells(&scenario) {
             let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-            played.values.push(value(&outcome, load.measure, &scenario));
+            let bonded = matches!(cell.subject, Subject::Scheduler(_));
+            let late_ms = if bonded { load.model.late_ms } else { 0.0 };
+            played.values.push(value(&outcome, load.measure, &scenario) + late_ms);
             if let Some(tail) = load.tail {
                 played.tails.push(value(&outcome, tail, &scenario));
             }
-            if matches!(cell.subject, Subject::Scheduler(_)) {
+            if bonded {
                 played.extra = extra(&outcome.measures).unwrap_or(0.0);
                 let paths = &outcome.measures.paths;
                 played.shares = paths.iter().map(|path| path.path_share.unwrap_or(0.0)).collect();
@@ -324,7 +326,8 @@ impl<W: World> Maker<'_, W> {
         let cell = cells(&scenario).into_iter().next()?;
         let seed = run_seed(self.options.seed, draw);
         let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-        Some(value(&outcome, load.measure_of_line(down.is_some()), &scenario))
+        let value = value(&outcome, load.measure_of_line(down.is_some()), &scenario);
+        Some(value + load.model.late_ms)
     }
 
     /// Runs a load with a goal; `None` if it was cancelled.
@@ -339,7 +342,8 @@ impl<W: World> Maker<'_, W> {
         let seed = run_seed(self.options.seed, draw);
         let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
         let measure = load.measure_of_line(down.is_some());
-        Some(GoalRun { value: value(&outcome, measure, &scenario), path_bytes: bytes(&outcome) })
+        let value = value(&outcome, measure, &scenario) + load.model.late_ms;
+        Some(GoalRun { value, path_bytes: bytes(&outcome) })
     }
 
     /// Tries each remedy on the first draws, for downloads and calls.
@@ -354,7 +358,8 @@ impl<W: World> Maker<'_, W> {
                     let cell = cells(&scenario).into_iter().next()?;
                     let seed = run_seed(self.options.seed, *draw);
                     let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-                    Some(better(load.measure, value(&outcome, load.measure, &scenario), before))
+                    let after = value(&outcome, load.measure, &scenario) + load.model.late_ms;
+                    Some(better(load.measure, after, before))
                 };
                 let first = played.iter().take(REMEDY_DRAWS as usize);
                 let ratios: Vec<f64> = first.filter_map(ratio).collect();
@@ -421,7 +426,7 @@ fn line(
     let ratios = |ours: &[f64], theirs: &[f64]| -> Vec<f64> {
         ours.iter().zip(theirs).map(|(ours, theirs)| better(measure, *ours, *theirs)).collect()
     };
-    let gain = Gain::live(&ratios(&bonded, &alone), load)?;
+    let gain = Gain::live(&ratios(&bonded, &alone), &alone, load)?;
     let tail = match load.tail {
         Some(tail) => {
             let of = |at: usize| -> Vec<f64> {
@@ -446,7 +451,7 @@ fn line(
         bonded: median(&bonded)?,
         gain,
         tail,
-        backup: Gain::live(&ratios(&backups, &alone), load).filter(|_| down == Some(best)),
+        backup: Gain::live(&ratios(&backups, &alone), &alone, load).filter(|_| down == Some(best)),
         shares: means(&|it: &Played| &it.shares),
         extra: played.iter().map(|it| it.extra).sum::<f64>() / played.len().max(1) as f64,
         path_bytes: means(&|it: &Played| &it.path_bytes),
