@@ -1,7 +1,7 @@
 //! The qlog files of plait: JSON records with the headers of packets, and the state of the sender.
 
 use crate::held::{Change, Held};
-use crate::packet::{PacketReader, Seen, Unread};
+use crate::packet::{PacketReader, RAW_IP, Seen, Unread};
 use crate::source::{Broken, Frame};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -11,8 +11,6 @@ use std::io::{BufRead, BufReader, Read};
 const MAX_RECORD: u64 = 1 << 20;
 /// Each record of the sequential form begins with this byte (RFC 7464).
 const RECORD: u8 = 0x1e;
-/// Link type of packets without a link layer.
-const RAW: i32 = 101;
 /// Largest number of paths with a name.
 const MAX_PATHS: usize = 4_096;
 
@@ -183,7 +181,7 @@ impl LogSource {
                     }
                     *packets += 1;
                     let interface = named(paths, record.data.path.as_deref().unwrap_or_default());
-                    let (number, link, bytes) = (*lines, RAW, &bytes[..]);
+                    let (number, link, bytes) = (*lines, RAW_IP, &bytes[..]);
                     let frame = Frame { number, link, interface, at_ns, bytes, original };
                     return Ok(Some(Entry::Packet(reader.read(file, &frame).map(Box::new))));
                 }

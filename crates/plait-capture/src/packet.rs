@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 const MPTCP: u8 = 30;
 /// Protocol number of TCP.
 const TCP: u8 = 6;
+/// Link type of packets that begin with their IP header (LINKTYPE_RAW).
+pub(crate) const RAW_IP: i32 = 101;
 /// Largest IP packet in bytes.
 const MAX_IP: usize = 65_535 + 40;
 
@@ -174,7 +176,7 @@ fn ip_at(link: i32, bytes: &[u8]) -> Result<usize, Unread> {
             None => Err(Unread::Cut),
         },
         1 => after_ether_type(bytes, half(12)?, 14),
-        12 | 14 | 101 | 228 | 229 => Ok(0),
+        12 | 14 | RAW_IP | 228 | 229 => Ok(0),
         113 => after_ether_type(bytes, half(14)?, 16),
         276 => after_ether_type(bytes, half(0)?, 20),
         other => Err(Unread::Link(other)),

@@ -3,12 +3,9 @@
 use crate::capture::Captures;
 use crate::document::{CaptureExplanation, FileKind};
 use crate::held::{Change, Held};
-use crate::packet::PacketReader;
+use crate::packet::{PacketReader, RAW_IP};
 use crate::source::Frame;
 use std::path::Path;
-
-/// Link type of packets without a link layer.
-const RAW: i32 = 101;
 
 /// The packets and the states of a sender, as [`explain`](crate::explain) takes them from a file.
 pub struct Recording {
@@ -35,7 +32,7 @@ impl Recording {
     /// `length` the length of the whole packet in bytes if `bytes` are its beginning.
     pub fn packet(&mut self, number: u64, path: u32, at_ns: u64, bytes: &[u8], length: u32) {
         let at_ns = i64::try_from(at_ns).unwrap_or(i64::MAX);
-        let frame = Frame { number, link: RAW, interface: path, at_ns, bytes, original: length };
+        let frame = Frame { number, link: RAW_IP, interface: path, at_ns, bytes, original: length };
         let seen = self.reader.read(0, &frame);
         self.captures.counts[0].packets += 1;
         if let Some(seen) = self.captures.counts[0].sort(seen) {
