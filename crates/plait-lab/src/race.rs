@@ -8,7 +8,7 @@ use crate::run_setup::Unseen;
 use crate::scenario::{RawScenario, Reader, Scenario};
 use crate::simulated::simulate_unless;
 use crate::stats::{Summary, against};
-use plait_app::measure::{Better, MEASURES};
+use plait_app::measure::is_higher_better;
 use plait_app::{Measures, Role, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -417,12 +417,6 @@ fn of_plait(cell: Cell) -> Option<Entrant> {
 fn of_tcp(cell: Cell) -> Option<Entrant> {
     let Subject::SinglePath(path) = cell.subject else { return None };
     Some(Entrant { name: cell.to_string(), stack: Stack::Tcp(path, TCP_CC.to_owned()), cell })
-}
-
-/// Returns true if a larger value of the measure is the better one.
-#[must_use]
-pub fn is_higher_better(name: &str) -> bool {
-    MEASURES.iter().any(|entry| entry.name == name && entry.better == Better::Higher)
 }
 
 fn refuse(setting: &str, problem: &str) -> ScenarioError {

@@ -17,5 +17,5 @@ pub use habits::{HabitObserver, Habits};
 pub use ideal::{delay_increase, fast_path, ideal_bit_rate, ideal_share};
 pub use observer::Observer;
 pub use playback::PlaybackMeasures;
-pub use registry::{Better, Entry, MEASURES, Value, without_unit};
+pub use registry::{Better, Entry, MEASURES, Value, is_higher_better, without_unit};
 pub use values::{MAX_POOLED_DELAYS, Measures, PathMeasures, aggregation_benefit};

@@ -390,10 +390,25 @@ pub const MEASURES: &[Entry] = &[
     },
 ];
 
+/// Returns true if a larger value of the measure called `name` is the better one. Returns false for unknown names.
+#[must_use]
+pub fn is_higher_better(name: &str) -> bool {
+    MEASURES.iter().any(|entry| entry.name == name && entry.better == Better::Higher)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn a_higher_goodput_is_better_and_a_higher_delay_is_not() {
+        assert!(is_higher_better("goodput_mbps"));
+        assert!(!is_higher_better("completion_ms"));
+        // It describes behaviour.
+        assert!(!is_higher_better("reinjected_share"));
+        assert!(!is_higher_better("goodput"));
+    }
 
     #[test]
     fn a_name_ends_in_its_unit() {

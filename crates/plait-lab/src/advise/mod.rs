@@ -21,7 +21,7 @@ use crate::stats::median;
 use crate::workers::on_threads;
 use links::UncertainPath;
 use loads::{CALLS, LOADS, Load, OUTAGE, REMEDIES};
-use plait_app::measure::{Better, MEASURES, Value};
+use plait_app::measure::{MEASURES, Value, is_higher_better};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -378,7 +378,7 @@ impl<W: World> Maker<'_, W> {
 
 /// Returns a measure of a run. A run that did not finish counts as its deadline, or as nothing achieved.
 fn value(outcome: &RunOutcome, measure: &str, scenario: &Scenario) -> f64 {
-    let worst = match higher(measure) {
+    let worst = match is_higher_better(measure) {
         true => 1e-3,
         false => scenario.deadline().as_millis_f64(),
     };
@@ -390,14 +390,9 @@ fn value(outcome: &RunOutcome, measure: &str, scenario: &Scenario) -> f64 {
     of(&outcome.measures).unwrap_or(worst)
 }
 
-fn higher(measure: &str) -> bool {
-    let entry = MEASURES.iter().find(|entry| entry.name == measure);
-    entry.is_some_and(|entry| entry.better == Better::Higher)
-}
-
 /// Returns how much better `ours` is than `theirs`; above 1 is better.
 fn better(measure: &str, ours: f64, theirs: f64) -> f64 {
-    if higher(measure) { ours / theirs } else { theirs / ours }
+    if is_higher_better(measure) { ours / theirs } else { theirs / ours }
 }
 
 /// Returns the line of a load; `None` without a draw.
@@ -419,7 +414,7 @@ fn line(
             let rank = |path: &usize| median(&values(*path + 1)).unwrap_or(f64::NAN);
             let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));
             let all = 0..paths.len();
-            if higher(measure) { all.max_by(order)? } else { all.min_by(order)? }
+            if is_higher_better(measure) { all.max_by(order)? } else { all.min_by(order)? }
         }
     };
     let alone = values(best + 1);
@@ -484,7 +479,7 @@ fn bytes(outcome: &RunOutcome) -> Vec<f64> {
 fn slowest_tenth(measure: &str, values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    crate::stats::percentile(&sorted, if higher(measure) { 10.0 } else { 90.0 })
+    crate::stats::percentile(&sorted, if is_higher_better(measure) { 10.0 } else { 90.0 })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::{Cell, Outcomes, RunOutcome};
 use crate::report::{BufferLimit, Difference, Messages, Report, Row, TailDifference};
 use crate::scenario::Scenario;
 use crate::stats::{NAMING_ERROR, Paired, against, interval, percentile};
-use plait_app::measure::{Better, Distribution, MEASURES, Measures};
+use plait_app::measure::{Distribution, Measures, is_higher_better};
 use plait_base::Span;
 
 /// Exact values that are closer than this count as equal.
@@ -59,8 +59,7 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub(super) fn new(scenario: &'a Scenario, outcomes: &'a Outcomes) -> Bench<'a> {
         let primary = scenario.workload.primary();
-        let entry = MEASURES.iter().find(|entry| entry.name == primary);
-        let higher = entry.is_some_and(|entry| entry.better == Better::Higher);
+        let higher = is_higher_better(primary);
         let longest = outcomes.iter().map(Vec::len).max().unwrap_or(0);
         let made =
             |run: &usize| outcomes.iter().all(|row| row.get(*run).is_some_and(Option::is_some));

@@ -8,7 +8,7 @@ use crate::report::{
 };
 use crate::scenario::Scenario;
 use crate::stats::{Summary, median, speedup};
-use plait_app::measure::{Better, Distribution, MEASURES, Measures, PathMeasures, Value};
+use plait_app::measure::{Distribution, MEASURES, Measures, PathMeasures, Value, is_higher_better};
 use plait_base::Span;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -285,8 +285,7 @@ fn competition(
 
 /// Fills in the speedups over the best single path of all controllers, and the aggregation benefit.
 fn rate(rows: &mut [Row], best_path: Option<usize>, primary: &str) {
-    let higher =
-        MEASURES.iter().any(|entry| entry.name == primary && entry.better == Better::Higher);
+    let higher = is_higher_better(primary);
     let reference = best_path.and_then(|best| central(&rows[best], primary));
     for row in rows.iter_mut() {
         row.standing.speedup_vs_best_path = central(row, primary)

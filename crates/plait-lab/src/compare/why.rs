@@ -4,7 +4,7 @@
 use super::{Outcomes, RunOutcome};
 use crate::report::Row;
 use crate::scenario::Scenario;
-use plait_app::measure::{Better, Habits, MEASURES};
+use plait_app::measure::{Habits, is_higher_better};
 use plait_base::Span;
 
 /// Smallest difference of shares of the time that is mentioned.
@@ -52,8 +52,7 @@ pub(super) fn tell(rows: &mut [Row], scenario: &Scenario, outcomes: &Outcomes) {
 
 /// Returns the best row by the primary measure.
 fn best(rows: &[Row], primary: &str) -> Option<usize> {
-    let higher =
-        MEASURES.iter().any(|entry| entry.name == primary && entry.better == Better::Higher);
+    let higher = is_higher_better(primary);
     let value = |row: &Row| {
         let summary = row.measures.get(primary).filter(|_| row.incomplete == 0)?;
         Some(if higher { -summary.median } else { summary.median })

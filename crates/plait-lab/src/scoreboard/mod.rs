@@ -12,7 +12,7 @@ use crate::report::{Report, Row};
 use crate::scenario::{Reader, Scenario};
 use crate::stats::{median, speedup};
 use plait_app::Workload;
-use plait_app::measure::{Better, MEASURES};
+use plait_app::measure::is_higher_better;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -258,8 +258,7 @@ impl Board {
 
 /// Returns one measure of a comparison; `None` if plain TCP lacks it on every path.
 fn cell(name: String, ground: &Ground, measure: &str, report: &Report) -> Option<Cell> {
-    let entry = MEASURES.iter().find(|entry| entry.name == measure)?;
-    let higher = entry.better == Better::Higher;
+    let higher = is_higher_better(measure);
     let value = |row: &Row| {
         let summary = row.measures.get(measure).filter(|_| row.incomplete == 0);
         summary.map(|summary| summary.median)

@@ -1,7 +1,7 @@
 //! Measurements of each scheduler, next to minrtt and plain TCP on the best path alone. They are a
 //! stored table, which a test measures again. Pages print their part of it.
 
-use plait_app::measure::Better;
+use plait_app::measure::is_higher_better;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -65,11 +65,7 @@ impl Case {
     }
 
     fn better(&self, value: f64, than: f64) -> bool {
-        let entry = plait_app::MEASURES.iter().find(|entry| entry.name == self.measure);
-        match entry.map(|entry| entry.better) {
-            Some(Better::Higher) => value > than,
-            _ => value < than,
-        }
+        if is_higher_better(self.measure) { value > than } else { value < than }
     }
 }
 

@@ -14,7 +14,7 @@ pub use csv::{csv, csv_of_runs};
 pub use expectations::broken;
 use heading::{heading, title};
 pub use parts::Parts;
-use plait_app::measure::{Better, MEASURES};
+use plait_app::measure::{MEASURES, is_higher_better};
 use plait_lab::{ComparisonDocument, Report, Row};
 use sweep::{map, sweep_tables};
 use tables::{legend, table};
@@ -191,7 +191,7 @@ fn primary(report: &Report) -> (String, &'static str, bool) {
     // The name ends in its unit: `completion_ms`, `goodput_mbps`.
     let (words, _) = name.rsplit_once('_').unwrap_or((name, ""));
     let words = words.replace('_', " ");
-    (words, unit, entry.is_some_and(|entry| entry.better == Better::Higher))
+    (words, unit, is_higher_better(name))
 }
 
 /// Returns the typical speedup of a row over the best path alone within one run. If the runs cannot

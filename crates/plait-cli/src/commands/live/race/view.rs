@@ -2,8 +2,9 @@
 
 use crate::console::Console;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plait_app::measure::is_higher_better;
 use plait_base::Time;
-use plait_lab::race::{Entrant, Heat, LiveRuns, is_higher_better, measures};
+use plait_lab::race::{Entrant, Heat, LiveRuns, measures};
 use plait_lab::stats::median;
 use plait_live::Clock;
 use std::collections::VecDeque;
