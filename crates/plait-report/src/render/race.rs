@@ -4,23 +4,49 @@ use super::{Align, Column, Emphasis, Table, again, csv as written_csv, figure, p
 use plait_lab::race::{HeatReport, RaceDocument, RaceMeasure, RaceRow};
 use plait_lab::stats::Summary;
 
-/// Explains the values.
-const VALUES: &str = "The value of a measure is the median over the runs, with the least and the largest one. `over \
-                      best path`: typical ratio of a run to that of the best plain TCP, with its 95 % interval.";
-/// Explains the columns of predictions.
-const PREDICTED: &str =
-    " `predicted`: median in the simulator. `off`: difference of the live median from it.";
-/// Explains the shares over emulated links.
-const SHARES: &str = " The shares of the paths are of the bytes that the links delivered from the sender, live and \
-                      predicted.";
-/// Explains the shares over real links.
-const SHARES_OF_DEVICES: &str = " The shares of the paths are of the bytes of all frames that their devices counted in \
-                                 the direction of the data.";
+/// Heading of the ratios to the best path.
+const RATIO: &str = "over best path";
+/// Heading of predictions.
+const PREDICTED: &str = "predicted";
 
-fn legend(document: &RaceDocument) -> String {
-    let predicted = document.predicted_runs.map_or("", |_| PREDICTED);
-    let shares = document.to.as_ref().map_or(SHARES, |_| SHARES_OF_DEVICES);
-    format!("{VALUES}{predicted}{shares}")
+/// Explains the values.
+const ABOUT_VALUES: &str =
+    "The value of a measure is the median over the runs, with the least and the largest one.";
+/// Explains the ratios to the best path.
+const ABOUT_RATIO: &str = " `over best path`: typical ratio of a run to that of the best plain TCP, with its 95 % interval.";
+/// Explains the columns of predictions.
+const ABOUT_PREDICTIONS: &str =
+    " `predicted`: median in the simulator. `off`: difference of the live median from it.";
+
+/// Explains the columns that the tables of the heats show.
+fn legend(document: &RaceDocument, width: usize) -> String {
+    let (mut ratio, mut shares, mut predicted_shares) = (false, false, false);
+    for heat in &document.heats {
+        let (table, names) = (table(document, heat), names_of_paths(heat).join("/"));
+        let shown = table.shown(width);
+        ratio |= shown.contains(&RATIO);
+        shares |= shown.contains(&names.as_str());
+        // Columns of measures have this heading, too.
+        predicted_shares |= shown.windows(2).any(|two| two == [names.as_str(), PREDICTED]);
+    }
+    let mut text = ABOUT_VALUES.to_owned();
+    if ratio {
+        text += ABOUT_RATIO;
+    }
+    if document.predicted_runs.is_some() {
+        text += ABOUT_PREDICTIONS;
+    }
+    if shares {
+        text += " The shares of the paths are of the bytes ";
+        text += match (&document.to, predicted_shares) {
+            (None, true) => "that the links delivered from the sender, live and predicted.",
+            (None, false) => "that the links delivered from the sender.",
+            (Some(_), _) => {
+                "of all frames that their devices counted in the direction of the data."
+            }
+        };
+    }
+    text
 }
 
 /// Returns the race as text.
@@ -31,7 +57,7 @@ pub fn text(document: &RaceDocument, width: usize, colour: bool) -> String {
         text += &format!("{}\n", wrap(&title(document, heat), width).join("\n"));
         text += &format!("{}\n", table(document, heat).to_text(width, colour));
     }
-    text += &format!("{}\n", wrap(&legend(document), width).join("\n"));
+    text += &format!("{}\n", wrap(&legend(document, width), width).join("\n"));
     for note in notes(document) {
         text += &format!("{}\n", wrap(&note, width).join("\n"));
     }
@@ -45,7 +71,7 @@ pub fn markdown(document: &RaceDocument) -> String {
     for heat in &document.heats {
         text += &format!("{}\n\n{}\n", title(document, heat), table(document, heat).to_markdown());
     }
-    text += &format!("{}\n", legend(document));
+    text += &format!("{}\n", legend(document, usize::MAX / 2));
     for note in notes(document) {
         text += &format!("\n{note}\n");
     }
@@ -141,26 +167,19 @@ fn table(document: &RaceDocument, heat: &HeatReport) -> Table {
     for (at, name) in names.iter().enumerate() {
         columns.push(right(heading(name)));
         if at == 0 {
-            columns.push(right("over best path").dispensable(1));
+            columns.push(right(RATIO).dispensable(1));
         }
         if predicts {
-            columns.extend([right("predicted"), right("off")]);
+            columns.extend([right(PREDICTED), right("off")]);
         }
     }
-    let paths: Vec<&str> = heat
-        .rows
-        .iter()
-        .flat_map(|row| row.path_share.keys().chain(row.predicted_path_share.keys()))
-        .map(String::as_str)
-        .collect();
-    let mut known: Vec<&str> = heat.paths.iter().map(|path| name_of(path)).collect();
-    known.retain(|name| paths.contains(name));
+    let known = names_of_paths(heat);
     let has_shares = !known.is_empty();
     if has_shares {
         columns.push(right(&known.join("/")).dispensable(3));
     }
     if predicts && has_shares {
-        columns.push(right("predicted").dispensable(4));
+        columns.push(right(PREDICTED).dispensable(4));
     }
     columns.push(right("runs").dispensable(2));
     let mut table = Table::new(columns);
@@ -187,6 +206,19 @@ fn table(document: &RaceDocument, heat: &HeatReport) -> Table {
         table.row(if reference { Emphasis::Reference } else { Emphasis::None }, cells);
     }
     table
+}
+
+/// Returns the names of the paths whose shares are known, in the order of the command line.
+fn names_of_paths(heat: &HeatReport) -> Vec<&str> {
+    let paths: Vec<&str> = heat
+        .rows
+        .iter()
+        .flat_map(|row| row.path_share.keys().chain(row.predicted_path_share.keys()))
+        .map(String::as_str)
+        .collect();
+    let mut known: Vec<&str> = heat.paths.iter().map(|path| name_of(path)).collect();
+    known.retain(|name| paths.contains(name));
+    known
 }
 
 /// Returns the name of a path that is given as on a command line.
@@ -245,4 +277,99 @@ fn notes(document: &RaceDocument) -> Vec<String> {
         notes.push("Interrupted: runs are missing.".to_owned());
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plait_lab::Difference;
+    use std::collections::BTreeMap;
+
+    /// A race of one sender over emulated links. The table is 101 columns wide.
+    fn race() -> RaceDocument {
+        let summary = Summary::of(&[5408.0, 5410.0, 5412.0], 1, "test");
+        let shares = BTreeMap::from([("fast".to_owned(), 0.79), ("slow".to_owned(), 0.21)]);
+        let row = RaceRow {
+            sender: "kernel:cubic".to_owned(),
+            cc: "cubic".to_owned(),
+            measures: vec![RaceMeasure {
+                name: "completion_ms".to_owned(),
+                live: summary,
+                predicted: summary,
+                live_over_predicted: Some(0.0),
+                paired_vs_best_path: Some(Difference {
+                    ratio: 0.81,
+                    ci95: Some([0.8, 0.82]),
+                    told_apart: true,
+                    differing_runs: None,
+                }),
+            }],
+            path_share: shares.clone(),
+            predicted_path_share: shares,
+            counted: 3,
+            joined: Some(3),
+            repeated: 0,
+            worst_late_us: None,
+            failures: Vec::new(),
+        };
+        let heat = HeatReport {
+            name: String::new(),
+            paths: vec!["fast:rate=10mbit".to_owned(), "slow:rate=3mbit".to_owned()],
+            workload: "download:8MB".to_owned(),
+            rcvbuf_bytes: None,
+            best_path: Some("tcp:fast".to_owned()),
+            rows: vec![row],
+        };
+        RaceDocument {
+            schema: plait_lab::race::SCHEMA.to_owned(),
+            command: "plait race".to_owned(),
+            seed: 1,
+            runs: 3,
+            predicted_runs: Some(30),
+            to: None,
+            heats: vec![heat],
+            interrupted: false,
+        }
+    }
+
+    /// The text in one line, because the legend is wrapped.
+    fn line(document: &RaceDocument, width: usize) -> String {
+        text(document, width, false).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_legend_explains_the_columns_that_are_shown() {
+        let race = race();
+        let ratio = "`over best path`: typical ratio";
+        let live = "the links delivered from the sender.";
+        let both = "the links delivered from the sender, live and predicted.";
+        for (width, heading, explained, other) in [
+            (110, "off fast/slow predicted runs", vec![ratio, both], vec![live]),
+            (90, "off fast/slow runs", vec![ratio, live], vec![both]),
+            (80, "over best path predicted off runs", vec![ratio], vec!["shares"]),
+            (60, "completion (ms) predicted off kernel", vec![], vec!["over best path", "shares"]),
+        ] {
+            let text = line(&race, width);
+            assert!(text.contains(heading), "{width}: {text}");
+            for part in explained {
+                assert!(text.contains(part), "{width}, {part}: {text}");
+            }
+            for part in other {
+                assert!(!text.contains(part), "{width}, {part}: {text}");
+            }
+        }
+        assert!(markdown(&race).contains(both));
+    }
+
+    /// If two paths share a device, their shares are unknown.
+    #[test]
+    fn the_legend_of_real_links_explains_shares_if_there_are_any() {
+        let mut race = race();
+        (race.to, race.predicted_runs) = (Some("10.99.0.1".to_owned()), None);
+        race.heats[0].rows[0].predicted_path_share.clear();
+        assert!(markdown(&race).contains("all frames that their devices counted"));
+        race.heats[0].rows[0].path_share.clear();
+        let unknown = markdown(&race);
+        assert!(!unknown.contains("shares") && !unknown.contains("`predicted`"), "{unknown}");
+    }
 }

@@ -138,6 +138,11 @@ impl Table {
         })
     }
 
+    /// Returns the titles of the columns that [`Table::to_text`] shows at this width.
+    pub(crate) fn shown(&self, width: usize) -> Vec<&str> {
+        self.fitting(width).into_iter().map(|(_, column, _)| column.title.as_str()).collect()
+    }
+
     /// Returns the titles of the columns, except drawings, that [`Table::to_text`] drops at this
     /// width.
     pub(crate) fn left_out(&self, width: usize) -> Vec<&str> {
