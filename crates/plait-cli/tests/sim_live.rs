@@ -240,7 +240,7 @@ fn share(scheduler: &'static str, family: Family) -> Result<(), Failed> {
         let (_, report) = live(family, SHARED, scheduler, LARGE, (Speaks::Over(2), 1))?;
         let report = report.filter(|it| it.lateness.allows_timing());
         let seen = report.map(|report| {
-            let [first, second] = [0, 1].map(|path| report.links[path][0].delivered_bytes as f64);
+            let [first, second] = [0, 1].map(|path| report.links[path].down.delivered_bytes as f64);
             second / (first + second)
         });
         eprintln!("{scheduler} {family:?}: {simulated:.3} simulated, {seen:.3?} live");

@@ -9,7 +9,7 @@ use crate::net::{self, Case};
 use crate::net::{Bed, Family, Line};
 use libtest_mimic::Failed;
 use plait_core::ConnectionSpec;
-use plait_live::emulate::{self, Lateness, Strip};
+use plait_live::emulate::{self, Direction, Lateness, Strip};
 use plait_live::{LogEvent, StackCounters};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -190,7 +190,7 @@ fn kernels_talk(family: Family) -> Result<(), Failed> {
 fn download(family: Family, scheduler: &str) -> Result<(), Failed> {
     let front = Front::build(family, &two_lines(), spec(scheduler), 1)?;
     let (took, seen) = fetched(front, 1_500_000)?;
-    let shares = seen.report.links.iter().map(|[down, _]| down.delivered_bytes);
+    let shares = seen.report.links.iter().map(|it| it.down.delivered_bytes);
     let shares: Vec<u64> = shares.collect();
     eprintln!("{took:?}, {shares:?}; {}", seen.report.lateness);
     Ok(())
@@ -223,7 +223,7 @@ fn upload(family: Family) -> Result<(), Failed> {
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
     assert_eq!(after.since(&before, "MPJoinSynAckRx"), 1, "{:?}", after.risen(&before));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
-    all_carried(&seen.report, Some(1), 200_000);
+    all_carried(&seen.report, Some(Direction::Up), 200_000);
     Ok(())
 }
 
@@ -281,7 +281,8 @@ fn lossy(family: Family) -> Result<(), Failed> {
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
     assert!(after.faults(&before).is_empty(), "{:?}", after.faults(&before));
-    let lost: u64 = seen.report.links.iter().flatten().map(|link| link.dropped_loss).sum();
+    let lost: u64 =
+        seen.report.links.iter().map(|it| it.down.dropped_loss + it.up.dropped_loss).sum();
     assert!(lost > 10, "{lost}");
     Ok(())
 }
@@ -557,7 +558,7 @@ fn narrow(
     let front = Front::build(family, &[Line { mtu, ..first }, second], spec("minrtt"), 1)?;
     change(&front.bed)?;
     let (took, seen) = fetched(front, 3_000_000)?;
-    let [down, _] = seen.report.links[0];
+    let down = seen.report.links[0].down;
     let mean = down.delivered_bytes / down.delivered_packets.max(1);
     eprintln!("{took:?}, {mean} bytes a packet, {} too long", down.dropped_mtu);
     // Far more than it carried before the smaller MTU was known.

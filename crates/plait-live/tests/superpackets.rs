@@ -80,7 +80,7 @@ fn cut(family: Family, speaks: Speaks, checksum: bool, loss: u32) -> Result<(), 
     serving.until_ended(1);
     serving.stop()?;
     let report = bed.emulator.stop()?;
-    let lost: u64 = report.links.iter().map(|[down, _]| down.dropped_loss).sum();
+    let lost: u64 = report.links.iter().map(|it| it.down.dropped_loss).sum();
     assert!(
         if loss == 0 { lost == 0 } else { lost > 3 },
         "{lost} packets were lost on the way down"
@@ -108,7 +108,7 @@ fn paced(family: Family, loss: u32) -> Result<(), Failed> {
     let share = counters.bytes_cut as f64 / counters.bytes_out as f64;
     assert!(share > 0.2 && counters.longest_out > 9 * 1_400, "{share:.3}: {counters:?}");
     let report = bed.emulator.stop()?;
-    let lost: u64 = report.links.iter().map(|[down, _]| down.dropped_loss).sum();
+    let lost: u64 = report.links.iter().map(|it| it.down.dropped_loss).sum();
     assert!(loss == 0 || lost > 3, "{lost} packets were lost on the way down");
     Ok(())
 }

@@ -214,7 +214,7 @@ fn compare(
     let what = format!("share of the paths: {scheduler}, {family:?}, {size} bytes");
     let look = || {
         let (took, report) = fetch(number, scheduler, family, &lines, &[size])?;
-        let [first, second] = [0, 1].map(|path| report.links[path][0].delivered_bytes);
+        let [first, second] = [0, 1].map(|path| report.links[path].down.delivered_bytes);
         let share = second as f64 / (first + second) as f64;
         eprintln!("{what}: {simulated:.3} simulated, {share:.3} live; {}", report.lateness);
         Ok(report.lateness.allows_timing().then_some((share, first.min(second), took)))

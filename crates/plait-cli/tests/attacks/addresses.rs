@@ -113,7 +113,8 @@ fn beside(crowd: Addresses) -> Result<Option<Kept>, Failed> {
         .fold(f64::INFINITY, f64::min);
     let kept = Kept { share: bytes(&judged) as f64 / pace / length.as_secs_f64(), least, longest };
     eprintln!("{kept:?} in {length:?}, of which the emulator was late for {held_up:?}");
-    let drops: Vec<_> = report.links[0].iter().map(|link| link.dropped_queue).collect();
+    let link = report.links[0];
+    let drops = [link.down.dropped_queue, link.up.dropped_queue];
     eprintln!("{}; the link's queue dropped {drops:?} packets, down and up", report.lateness);
     Ok((held_up < length.mul_f64(MOST_LATE)).then_some(kept))
 }

@@ -133,7 +133,7 @@ fn attempt(pair: &Pair, sender: &Sender) -> io::Result<Result<Run, u64>> {
     if late_us > MOST_LATE_US {
         return Ok(Err(late_us));
     }
-    let down = |at: usize| report.links.get(at).map(|link| link[0]).unwrap_or_default();
+    let down = |at: usize| report.links.get(at).map(|link| link.down).unwrap_or_default();
     Ok(Ok(Run {
         completion_ms,
         delays_ms,

@@ -41,6 +41,10 @@ impl EmulatedLink {
         }
     }
 
+    pub(super) const fn direction(&self) -> Direction {
+        self.direction
+    }
+
     /// Offers a packet to the link. It is lost if a switch of this direction loses it.
     pub(super) fn offer(&mut self, now: Time, bytes: &[u8]) {
         let switches = &self.switches;

@@ -1,5 +1,6 @@
 //! Gauges of a running emulation: the bytes that each link has carried, and its queue.
 
+use super::PerDirection;
 use super::emulated_link::EmulatedLink;
 use plait_base::{Span, Time};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub struct Reading {
     pub queued_bytes: u64,
 }
 
-/// The readings of all links. A clone shows the same links.
+/// The readings of all links, two for each path: down, then up. A clone shows the same links.
 #[derive(Clone, Debug)]
 pub struct Gauges(Arc<[[AtomicU64; 2]]>);
 
@@ -26,14 +27,16 @@ impl Gauges {
         Gauges((0..links).map(|_| Default::default()).collect())
     }
 
-    /// Returns the readings of each path: down, then up. They are at most 25 ms old while the emulation runs.
+    /// Returns the readings of each path. They are at most 25 ms old while the emulation runs.
     #[must_use]
-    pub fn read(&self) -> Vec<[Reading; 2]> {
+    pub fn read(&self) -> Vec<PerDirection<Reading>> {
         let one = |[left, queued]: &[AtomicU64; 2]| Reading {
             left_bytes: left.load(Ordering::Relaxed),
             queued_bytes: queued.load(Ordering::Relaxed),
         };
-        self.0.chunks_exact(2).map(|both| [one(&both[0]), one(&both[1])]).collect()
+        let both =
+            |both: &[[AtomicU64; 2]]| PerDirection { down: one(&both[0]), up: one(&both[1]) };
+        self.0.chunks_exact(2).map(both).collect()
     }
 }
 

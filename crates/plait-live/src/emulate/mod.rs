@@ -5,6 +5,7 @@
 //! If the host is busy, packets are delivered later than the link model requires. [`Lateness`] records the
 //! delay and decides whether the times of a run are valid.
 
+mod direction;
 mod emulated_link;
 mod gauges;
 mod lateness;
@@ -13,6 +14,7 @@ mod strip;
 
 use crate::poller::{Poller, Ready};
 use crate::{Clock, Device, enter_realtime};
+pub use direction::{Direction, PerDirection};
 use emulated_link::EmulatedLink;
 use gauges::Gauging;
 pub use gauges::{Gauges, Reading};
@@ -54,32 +56,34 @@ pub struct Path {
     pub strip: Strip,
 }
 
-/// A direction of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// Server to client.
-    Down,
-    /// Client to server.
-    Up,
+impl Path {
+    /// Returns the devices from which and to which packets of a direction go.
+    const fn ends(&self, direction: Direction) -> (&Device, &Device) {
+        match direction {
+            Direction::Down => (&self.server, &self.client),
+            Direction::Up => (&self.client, &self.server),
+        }
+    }
 }
 
 /// Turns an impairment of a path on and off, in one direction or in both.
 #[derive(Clone, Default, Debug)]
-pub struct Switch(Arc<[AtomicBool; 2]>);
+pub struct Switch(Arc<PerDirection<AtomicBool>>);
 
 impl Switch {
     /// Turns it on or off in both directions.
     pub fn set(&self, on: bool) {
-        self.0.iter().for_each(|it| it.store(on, Ordering::Relaxed));
+        self.set_one(Direction::Down, on);
+        self.set_one(Direction::Up, on);
     }
 
     /// Turns it on or off in one direction.
     pub fn set_one(&self, direction: Direction, on: bool) {
-        self.0[direction as usize].store(on, Ordering::Relaxed);
+        self.0[direction].store(on, Ordering::Relaxed);
     }
 
     fn is_on(&self, direction: Direction) -> bool {
-        self.0[direction as usize].load(Ordering::Relaxed)
+        self.0[direction].load(Ordering::Relaxed)
     }
 }
 
@@ -112,8 +116,8 @@ pub struct Report {
     pub late: Vec<Late>,
     /// The clock of the times in `late`.
     pub clock: Clock,
-    /// Counters of each path: down, then up.
-    pub links: Vec<[LinkCounters; 2]>,
+    /// Counters of each path.
+    pub links: Vec<PerDirection<LinkCounters>>,
 }
 
 /// A running emulation. It ends when this value is dropped.
@@ -234,11 +238,11 @@ impl Relay {
         let poller = Poller::open()?;
         let mut links = Vec::new();
         for (path, switches) in paths.iter().zip(switches) {
-            for (device, config, direction, name) in [
-                (&path.server, &path.down, Direction::Down, "down"),
-                (&path.client, &path.up, Direction::Up, "up"),
-            ] {
-                poller.add(device, links.len() as u64, true, false)?;
+            for (direction, config, name) in
+                [(Direction::Down, &path.down, "down"), (Direction::Up, &path.up, "up")]
+            {
+                let (from, _) = path.ends(direction);
+                poller.add(from, links.len() as u64, true, false)?;
                 let link = Link::new(config, seed, &[path.name.as_str(), name]);
                 links.push(EmulatedLink::new(link, direction, switches.clone(), path.strip));
             }
@@ -284,22 +288,21 @@ impl Relay {
 
     /// Reads packets from a device into its link.
     fn take_in(&mut self, at: usize) -> io::Result<()> {
-        let path = &self.paths[at / 2];
-        let from = if at.is_multiple_of(2) { &path.server } else { &path.client };
+        let link = &mut self.links[at];
+        let (from, _) = self.paths[at / 2].ends(link.direction());
         for _ in 0..BATCH {
             let Some(len) = from.try_recv(&mut self.buffer)? else { break };
-            self.links[at].offer(self.clock.now(), &self.buffer[..len]);
+            link.offer(self.clock.now(), &self.buffer[..len]);
         }
         Ok(())
     }
 
     /// Writes the packets that have left their links.
     fn hand_on(&mut self) -> io::Result<()> {
-        for (at, way) in self.links.iter_mut().enumerate() {
-            let path = &self.paths[at / 2];
-            let to = if at.is_multiple_of(2) { &path.client } else { &path.server };
-            way.dequeue(self.clock.now());
-            while let Some((due, packet)) = way.take_arrival(self.clock.now()) {
+        for (at, link) in self.links.iter_mut().enumerate() {
+            let (_, to) = self.paths[at / 2].ends(link.direction());
+            link.dequeue(self.clock.now());
+            while let Some((due, packet)) = link.take_arrival(self.clock.now()) {
                 let now = self.clock.now();
                 let by = now.since(due);
                 self.lateness.note(by);
@@ -307,7 +310,7 @@ impl Relay {
                     self.late.push(Late { at: now, by });
                 }
                 let _ = to.try_send(&packet)?;
-                way.recycle(packet);
+                link.recycle(packet);
             }
         }
         Ok(())
@@ -315,12 +318,12 @@ impl Relay {
 
     fn report(&self) -> Report {
         let counters: Vec<_> = self.links.iter().map(EmulatedLink::counters).collect();
-        let links = counters.chunks_exact(2).map(|both| [both[0], both[1]]).collect();
+        let both = |both: &[LinkCounters]| PerDirection { down: both[0], up: both[1] };
         Report {
             lateness: self.lateness.clone(),
             late: self.late.clone(),
             clock: self.clock,
-            links,
+            links: counters.chunks_exact(2).map(both).collect(),
         }
     }
 }

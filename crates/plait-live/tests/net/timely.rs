@@ -2,7 +2,7 @@
 
 use super::urgent::Urgent;
 use libtest_mimic::Failed;
-use plait_live::emulate::Report;
+use plait_live::emulate::{Direction, Report};
 use plait_live::{StackCounters, Untaken};
 
 /// Most measurements of one claim. If they settle nothing, the claim is skipped.
@@ -101,14 +101,17 @@ pub fn none_dropped(counters: &StackCounters, report: &Report) {
 }
 
 /// Asserts that every link carried data: `bytes` if no packet was late, else more than handshakes need.
-/// `part` selects one direction, down or up; `None` checks both.
-pub fn all_carried(report: &Report, part: Option<usize>, bytes: u64) {
+/// `None` checks both directions.
+pub fn all_carried(report: &Report, direction: Option<Direction>, bytes: u64) {
     // Less than an initial window of ten segments.
     let least = if report.lateness.allows_timing() { bytes } else { 10_000 };
     for links in &report.links {
-        for (at, link) in links.iter().enumerate() {
-            let counts = part.is_none_or(|part| part == at);
-            assert!(!counts || link.delivered_bytes > least, "{link:?}; {}", report.lateness);
+        let checked = match direction {
+            Some(direction) => vec![links[direction]],
+            None => vec![links.down, links.up],
+        };
+        for link in checked {
+            assert!(link.delivered_bytes > least, "{link:?}; {}", report.lateness);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::flags::paths_of_links;
 use plait_lab::Scenario;
 use plait_lab::scenario::Path;
 use plait_link::LinkCounters;
-use plait_live::emulate::{Line, Network, Report};
+use plait_live::emulate::{Line, Network, PerDirection, Report};
 use plait_report::render::{Align, Column, Emphasis, Table, bytes};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -177,12 +177,12 @@ impl LatenessReport {
 
 /// Returns the traffic of each path.
 pub(crate) fn traffic(lines: &[Line], report: &Report) -> Vec<PathTraffic> {
-    let path = |(at, (line, links)): (usize, (&Line, &[LinkCounters; 2]))| PathTraffic {
+    let path = |(at, (line, links)): (usize, (&Line, &PerDirection<LinkCounters>))| PathTraffic {
         name: line.name.clone(),
         client: Network::client_address(at).to_string(),
         server: Network::server_address(at).to_string(),
-        down: links[0].into(),
-        up: links[1].into(),
+        down: links.down.into(),
+        up: links.up.into(),
     };
     lines.iter().zip(&report.links).enumerate().map(path).collect()
 }

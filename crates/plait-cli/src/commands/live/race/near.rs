@@ -3,7 +3,7 @@
 use super::kernel::check_controllers;
 use super::message::{Contender, DEFAULT_PORT, MAX_LINE_BYTES, Reply, Request, VERSION};
 use super::plain;
-use super::rounds::{Race, Turn, count, deadline, failed, sender, way};
+use super::rounds::{Race, Turn, count, deadline, direction, failed, sender};
 use super::view::{Gauge, View};
 use crate::commands::live::endpoint::{Origins, origins};
 use crate::commands::measure::host::{paths, resolve};
@@ -12,6 +12,7 @@ use plait_app::{Measures, Role};
 use plait_base::{Span, Time};
 use plait_lab::race::{Heat, LiveRuns, Stack};
 use plait_live::doctor::missing_endpoints;
+use plait_live::emulate::Direction;
 use plait_live::transfer::{Dial, Far, Start, Token, Transfer};
 use plait_live::{Clock, DeviceBytes, HostState, Rules, device_bytes, device_of};
 use plait_measure::live::{Channel, From};
@@ -178,9 +179,9 @@ impl Near {
             Reply::Failed { problem } => return Err(Trouble::Run(of_far(&problem))),
             other => return Err(out_of_turn(&other)),
         };
-        let (names, way, devices) = (self.ends.names(), way(heat), self.devices());
-        let before = bytes(&devices, way);
-        view.watch(&names, move || gauges(&bytes(&devices, way)));
+        let (names, direction, devices) = (self.ends.names(), direction(heat), self.devices());
+        let before = bytes(&devices, direction);
+        view.watch(&names, move || gauges(&bytes(&devices, direction)));
         let sender = sender(stack);
         let transfer = Transfer {
             workload: &heat.scenario.workload,
@@ -190,7 +191,7 @@ impl Near {
         };
         let dialled = self.dial(&transfer, (port, secret), cancelled);
         let devices = self.devices();
-        let after = bytes(&devices, way);
+        let after = bytes(&devices, direction);
         if !matches!(dialled, Ok(Some(_))) {
             self.send(&Request::Cancel)?;
         }
@@ -438,14 +439,17 @@ fn out_of_turn(reply: &Reply) -> Trouble {
     Trouble::Lost(format!("the far side answered with {kind} out of turn"))
 }
 
-/// Returns the bytes that each path has carried to this host (0) or from it (1). Empty if they are unknown.
-fn bytes(devices: &[Option<String>], way: usize) -> Vec<u64> {
+/// Returns the bytes that each path has carried to this host, the client, or from it. Empty if they are unknown.
+fn bytes(devices: &[Option<String>], direction: Direction) -> Vec<u64> {
     let known: Vec<String> = devices.iter().flatten().cloned().collect();
     let shared = known.iter().enumerate().any(|(at, it)| known[..at].contains(it));
     if known.len() < devices.len() || shared {
         return Vec::new();
     }
-    let of = |it: DeviceBytes| if way == 0 { it.received } else { it.sent };
+    let of = |it: DeviceBytes| match direction {
+        Direction::Down => it.received,
+        Direction::Up => it.sent,
+    };
     let all: Option<Vec<u64>> =
         device_bytes(&known).unwrap_or_default().into_iter().map(|it| it.map(of)).collect();
     all.unwrap_or_default()
@@ -478,9 +482,9 @@ mod tests {
     #[test]
     fn bytes_are_unknown_if_two_paths_share_a_device() {
         let lo = || Some("lo".to_owned());
-        assert_eq!(bytes(&[lo()], 0).len(), 1);
+        assert_eq!(bytes(&[lo()], Direction::Down).len(), 1);
         for devices in [vec![lo(), lo()], vec![lo(), None], vec![Some("none0".to_owned())]] {
-            assert!(bytes(&devices, 0).is_empty(), "{devices:?}");
+            assert!(bytes(&devices, Direction::Down).is_empty(), "{devices:?}");
         }
         assert_eq!(delivered(&[10, 20], &[15, 20]), [5, 0]);
         assert!(delivered(&[10, 20], &[]).is_empty());

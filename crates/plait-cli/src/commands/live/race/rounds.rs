@@ -8,6 +8,7 @@ use plait_base::Span;
 use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
 use plait_lab::race::{Entrant, Heat, LiveRuns, RaceRun, Stack};
 use plait_lab::run_seed;
+use plait_live::emulate::Direction;
 use plait_live::transfer::Sender;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -76,9 +77,12 @@ pub(super) fn deadline(heat: &Heat) -> Span {
     heat.scenario.deadline().min(workload + LONGEST_REST)
 }
 
-/// Returns 0 if the data goes down, and 1 if it goes up.
-pub(super) fn way(heat: &Heat) -> usize {
-    usize::from(heat.scenario.workload.sender() == Role::Client)
+/// Returns the direction of the data.
+pub(super) fn direction(heat: &Heat) -> Direction {
+    match heat.scenario.workload.sender() {
+        Role::Server => Direction::Down,
+        Role::Client => Direction::Up,
+    }
 }
 
 /// Adds a run that counts, and returns its result in words.

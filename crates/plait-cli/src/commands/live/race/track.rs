@@ -1,13 +1,13 @@
 //! The live runs of a race over emulated links.
 
 use super::kernel::check_controllers;
-use super::rounds::{Race, Turn, count, deadline, failed, sender, way};
+use super::rounds::{Race, Turn, count, deadline, direction, failed, sender};
 use super::view::{Gauge, View};
 use crate::commands::live::emulated::{lines, not_made};
 use crate::failure::Failure;
 use plait_base::Span;
 use plait_lab::race::{Heat, LiveRuns};
-use plait_live::emulate::{Gauges, Network, Reading};
+use plait_live::emulate::{Direction, Gauges, Network, PerDirection, Reading};
 use plait_live::transfer::{Transfer, Transferred};
 use std::sync::atomic::Ordering;
 
@@ -54,8 +54,8 @@ impl Track {
             deadline: deadline(heat),
         };
         let names: Vec<_> = lines.iter().map(|it| it.name.clone()).collect();
-        let way = way(heat);
-        let watch = |gauges: Gauges| view.watch(&names, move || readings(&gauges, way));
+        let direction = direction(heat);
+        let watch = |gauges: Gauges| view.watch(&names, move || readings(&gauges, direction));
         let mut late = Span::ZERO;
         for _ in 0..TRIES {
             if cancelled.load(Ordering::Relaxed) {
@@ -83,9 +83,9 @@ impl Track {
 }
 
 /// Returns the readings of the links in one direction.
-fn readings(gauges: &Gauges, way: usize) -> Vec<Gauge> {
-    let gauge = |both: [Reading; 2]| {
-        let Reading { left_bytes, queued_bytes } = both[way];
+fn readings(gauges: &Gauges, direction: Direction) -> Vec<Gauge> {
+    let gauge = |both: PerDirection<Reading>| {
+        let Reading { left_bytes, queued_bytes } = both[direction];
         Gauge { bytes: left_bytes, queued_bytes: Some(queued_bytes) }
     };
     gauges.read().into_iter().map(gauge).collect()
@@ -94,7 +94,7 @@ fn readings(gauges: &Gauges, way: usize) -> Vec<Gauge> {
 /// Adds a run that counts, and returns its result in words.
 fn counted(heat: &Heat, run: Transferred, live: &mut LiveRuns) -> String {
     let Transferred { measures, report, joins } = run;
-    let delivered = report.links.iter().map(|link| link[way(heat)].delivered_bytes).collect();
+    let delivered = report.links.iter().map(|link| link[direction(heat)].delivered_bytes).collect();
     let late_us = report.lateness.worst().as_micros();
     live.worst_late_us = live.worst_late_us.max(Some(late_us));
     let said = count(heat, (measures, delivered), joins, live);
