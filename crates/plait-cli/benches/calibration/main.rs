@@ -15,14 +15,17 @@
 //! `PLAIT_DATA`. `record` needs root. A link takes about two minutes, and `--workers` of them run at once.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 
+#[path = "../../../plait-live/benches/kernel_model/arguments.rs"]
+mod arguments;
 mod judge;
 mod links;
 mod record;
 mod store;
 
+use arguments::{number, range, refuse};
 use links::Kind;
 use std::path::PathBuf;
-use std::process::{Command, exit};
+use std::process::Command;
 
 /// Options of the command line.
 #[derive(Clone, Debug)]
@@ -53,8 +56,7 @@ impl Options {
 }
 
 fn main() {
-    // `cargo bench` adds `--bench`.
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args = arguments::arguments();
     let Some((task, rest)) = args.split_first() else {
         println!("calibration: nothing to do; `record` or `judge`");
         return;
@@ -70,11 +72,6 @@ fn main() {
     }
 }
 
-fn refuse(why: &str) -> ! {
-    eprintln!("calibration: {why}");
-    exit(2)
-}
-
 fn options(args: &[String]) -> Options {
     let mut options = Options {
         dir: PathBuf::from("calibration"),
@@ -86,26 +83,19 @@ fn options(args: &[String]) -> Options {
         time: "15s".to_owned(),
         again: false,
     };
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if name == "--again" {
-            options.again = true;
-            continue;
-        }
-        let Some(value) = args.next() else { refuse(&format!("{name} needs a value")) };
-        let bad = || -> ! { refuse(&format!("{name}: `{value}` is not possible")) };
-        let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| bad());
-        match name.as_str() {
+    for (name, value) in arguments::values(args, &["--again"]) {
+        match name {
+            "--again" => options.again = true,
             "--dir" => options.dir = PathBuf::from(value),
-            "--kind" => options.kind = Kind::named(value).unwrap_or_else(|| bad()),
-            "--seeds" => {
-                let Some((from, to)) = value.split_once("..") else { bad() };
-                options.seeds = (number(from), number(to));
+            "--kind" => {
+                options.kind = Kind::named(value)
+                    .unwrap_or_else(|| refuse(&format!("{name}: `{value}` is not possible")));
             }
-            "--workers" => options.workers = number(value).clamp(1, 64) as usize,
-            "--plait" => options.plait.clone_from(value),
-            "--draws" => options.draws = number(value).min(10_000) as u32,
-            "--time" => options.time.clone_from(value),
+            "--seeds" => options.seeds = range(name, value),
+            "--workers" => options.workers = number::<usize>(name, value).clamp(1, 64),
+            "--plait" => value.clone_into(&mut options.plait),
+            "--draws" => options.draws = number::<u32>(name, value).min(10_000),
+            "--time" => value.clone_into(&mut options.time),
             _ => refuse(&format!(
                 "`{name}`: give --dir, --kind, --seeds FROM..TO, --workers, --plait, --draws, --time or --again"
             )),

@@ -13,6 +13,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, clippy::expect_used)]
 
+#[path = "../kernel_model/arguments.rs"]
+mod arguments;
 mod judge;
 #[path = "../../tests/net/mod.rs"]
 mod net;
@@ -21,11 +23,11 @@ mod pairs;
 mod planted;
 mod record;
 
+use arguments::{number, range, refuse};
 use plait_base::Span;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::exit;
 
 /// Transfers of a seed.
 const TRANSFERS: u64 = 100;
@@ -62,8 +64,7 @@ impl Options {
 }
 
 fn main() {
-    // `cargo bench` adds `--bench`.
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args = arguments::arguments();
     let Some((command, rest)) = args.split_first() else {
         println!("explain: nothing to do; `record` or `judge`");
         return;
@@ -79,11 +80,6 @@ fn main() {
     }
 }
 
-fn refuse(why: &str) -> ! {
-    eprintln!("explain: {why}");
-    exit(2)
-}
-
 fn options(args: &[String]) -> Options {
     let mut options = Options {
         seed: 1,
@@ -92,35 +88,19 @@ fn options(args: &[String]) -> Options {
         verbose: false,
         loss: None,
     };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
+    for (name, value) in arguments::values(args, &["--verbose"]) {
+        match name {
             "--verbose" => options.verbose = true,
-            _ => {
-                let Some(value) = args.next() else { refuse(&format!("{arg} needs a value")) };
-                take(&mut options, arg, value);
-            }
+            "--seed" => options.seed = number(name, value),
+            "--dir" => options.dir = PathBuf::from(value),
+            "--loss" => options.loss = Some(number(name, value)),
+            "--numbers" => options.numbers = range(name, value),
+            other => refuse(&format!(
+                "`{other}`: give --seed, --dir, --numbers FROM..TO, --loss or --verbose"
+            )),
         }
     }
     options
-}
-
-fn take(options: &mut Options, name: &str, value: &str) {
-    let number = |text: &str| {
-        text.parse().unwrap_or_else(|_| refuse(&format!("{name}: `{value}`: give numbers")))
-    };
-    match name {
-        "--seed" => options.seed = number(value),
-        "--dir" => options.dir = PathBuf::from(value),
-        "--loss" => options.loss = u32::try_from(number(value)).ok(),
-        "--numbers" => {
-            let Some((from, to)) = value.split_once("..") else { refuse("--numbers FROM..TO") };
-            options.numbers = (number(from), number(to));
-        }
-        other => refuse(&format!(
-            "`{other}`: give --seed, --dir, --numbers FROM..TO, --loss or --verbose"
-        )),
-    }
 }
 
 /// Records the transfers whose captures are not there.

@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unreachable_pub, dead_code, clippy::expect_used)]
 
+mod arguments;
 mod measure;
 mod model;
 #[path = "../../tests/net/mod.rs"]
@@ -21,10 +22,10 @@ mod pairs;
 mod report;
 mod table;
 
+use arguments::{number, refuse};
 use measure::Sender;
 use pairs::{Group, Pair};
 use std::path::PathBuf;
-use std::process::exit;
 
 /// Options of the command line.
 struct Options {
@@ -38,8 +39,7 @@ struct Options {
 }
 
 fn main() {
-    // `cargo bench` adds `--bench`.
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args = arguments::arguments();
     let Some((command, rest)) = args.split_first() else {
         println!("kernel_model: nothing to do; `measure`, `compare` or `list`");
         return;
@@ -61,26 +61,16 @@ fn main() {
     }
 }
 
-fn refuse(why: &str) -> ! {
-    eprintln!("kernel_model: {why}");
-    exit(2)
-}
-
 fn options(command: &str, args: &[String]) -> Options {
     let (mut runs, mut cc, mut wanted) = (7, "cubic".to_owned(), None);
     let (mut settings, mut write, mut file) = (model::Settings::new(), false, table::file());
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        if arg == "--write" {
-            write = true;
-            continue;
-        }
-        let Some(value) = args.next() else { refuse(&format!("{arg} needs a value")) };
-        match arg.as_str() {
-            "--runs" => runs = value.parse().unwrap_or_else(|_| refuse("--runs needs a number")),
-            "--cc" => cc.clone_from(value),
+    for (name, value) in arguments::values(args, &["--write"]) {
+        match name {
+            "--write" => write = true,
+            "--runs" => runs = number(name, value),
+            "--cc" => value.clone_into(&mut cc),
             "--file" => file = PathBuf::from(value),
-            "--pairs" => wanted = Some(value.clone()),
+            "--pairs" => wanted = Some(value),
             "--set" => {
                 let Some((name, text)) = value.split_once('=') else { refuse("--set NAME=VALUE") };
                 settings.push((Box::leak(name.to_owned().into_boxed_str()), text.to_owned()));
@@ -91,7 +81,7 @@ fn options(command: &str, args: &[String]) -> Options {
         }
     }
     // The held-out pairs are measured with the others; they are compared only if they are named.
-    let is_wanted = |pair: &Pair| match wanted.as_deref() {
+    let is_wanted = |pair: &Pair| match wanted {
         None => command != "compare" || write || pair.group != Group::HeldOut,
         Some("all") => true,
         Some(names) => names.split(',').any(|name| name == pair.name || name == pair.group.name()),
