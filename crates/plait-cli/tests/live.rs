@@ -202,6 +202,25 @@ fn await_state(before: &str) {
     }
 }
 
+/// Returns the output of a program, which has to have ended with this code.
+fn ended(code: i32, output: Output) -> Output {
+    assert_eq!(output.status.code(), Some(code), "{}", problem(&output));
+    output
+}
+
+/// Returns the messages of a program.
+fn problem(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Waits for the first line of a program's output. Returns it, and the reader of the other lines.
+fn first_line<T: Read>(output: Option<T>) -> Result<(String, BufReader<T>), Failed> {
+    let mut reader = BufReader::new(output.unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    Ok((line, reader))
+}
+
 /// Starts a server in the namespace of the calling thread, and waits until it listens.
 fn serve(listen: SocketAddr, to: SocketAddr, flags: &[&str]) -> Running {
     let (listen, to) = (listen.to_string(), to.to_string());

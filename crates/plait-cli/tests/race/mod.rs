@@ -4,7 +4,7 @@
 
 mod real;
 
-use crate::PLAIT;
+use crate::{PLAIT, ended, problem};
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use std::process::Command;
@@ -42,9 +42,8 @@ fn race(flags: &[&str]) -> Result<(Value, String), Failed> {
         .args(["--json", "--late", "1s"])
         .args(flags)
         .output()?;
-    let problem = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{problem}");
-    Ok((serde_json::from_slice(&output.stdout)?, problem))
+    let output = ended(0, output);
+    Ok((serde_json::from_slice(&output.stdout)?, problem(&output)))
 }
 
 fn rows(document: &Value) -> &[Value] {

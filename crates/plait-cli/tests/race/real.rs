@@ -1,14 +1,15 @@
 //! `plait race --to` between two namespaces with two pairs of veth devices. Nothing here depends on the time that a run
 //! takes.
 
-use crate::net::{run, said, set, until};
+use super::rows;
+use crate::net::{device_bytes, run, said, set, until};
 use crate::schema::violation;
-use crate::{PLAIT, Running, await_state, file, settled};
+use crate::{PLAIT, Running, await_state, ended, file, first_line, problem, settled};
 use libtest_mimic::{Failed, Trial};
 use plait_live::Namespace;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -86,6 +87,13 @@ impl Hosts {
         Ok(Hosts { near, far })
     }
 
+    /// Builds the hosts, and starts the far side.
+    fn ready() -> Result<(Hosts, Running), Failed> {
+        let hosts = Hosts::build()?;
+        let far = hosts.serve()?;
+        Ok((hosts, far))
+    }
+
     /// Starts the far side, and waits until it is ready.
     fn serve(&self) -> Result<Running, Failed> {
         self.serve_by(Command::new(PLAIT))
@@ -95,9 +103,7 @@ impl Hosts {
         let listen = format!("{FAR}:7789");
         command.args(["race", "serve", "--listen", &listen]).stderr(Stdio::piped());
         let mut running = self.far.within(|| command.spawn())?.map(Running)?;
-        let mut reader = BufReader::new(running.stderr.take().unwrap());
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
+        let (line, mut reader) = first_line(running.stderr.take())?;
         assert!(line.contains("race: ready"), "{line}");
         // The far side goes on to write.
         std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
@@ -115,28 +121,27 @@ impl Hosts {
         Ok(self.near.within(|| command.output())??)
     }
 
+    /// Starts a race whose output is not read.
+    fn start(&self, flags: &[&str]) -> Result<Running, Failed> {
+        let mut command = self.command(flags);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(self.near.within(|| command.spawn())?.map(Running)?)
+    }
+
     /// Runs a race that succeeds, and returns its document.
     fn document(&self, flags: &[&str]) -> Result<Value, Failed> {
-        let output = self.race(flags)?;
-        let problem = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{problem}");
-        Ok(serde_json::from_slice(&output.stdout)?)
+        Ok(serde_json::from_slice(&ended(0, self.race(flags)?).stdout)?)
     }
 
     /// Runs a race that ends with this code, and returns what it wrote to stderr.
     fn problem(&self, code: i32, flags: &[&str]) -> Result<String, Failed> {
-        let output = self.race(flags)?;
-        let problem = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{problem}");
-        Ok(problem)
+        Ok(problem(&ended(code, self.race(flags)?)))
     }
 
     /// Bytes that the devices of the near side have received and sent.
     fn carried(&self) -> Result<u64, Failed> {
-        let text = self.near.within(|| fs::read_to_string("/proc/thread-self/net/dev"))??;
-        let lines = text.lines().filter(|line| line.trim_start().starts_with('v'));
-        let number = |line: &str, at| line.split_whitespace().nth(at)?.parse::<u64>().ok();
-        Ok(lines.map(|line| number(line, 1).unwrap() + number(line, 9).unwrap()).sum())
+        let devices = self.near.within(|| ["v1", "v2"].map(device_bytes))?;
+        Ok(devices.iter().map(|it| it.received + it.sent).sum())
     }
 }
 
@@ -145,14 +150,9 @@ fn schema() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn rows(document: &Value) -> &[Value] {
-    document["heats"][0]["rows"].as_array().unwrap()
-}
-
 /// Every sender makes its runs, and plait accepts only complete ones.
 fn raced(workload: &str) -> Result<(), Failed> {
-    let hosts = Hosts::build()?;
-    let _far = hosts.serve()?;
+    let (hosts, _far) = Hosts::ready()?;
     let mut schedulers = "slot,minrtt,kernel:cubic".to_owned();
     let mut senders = vec!["slot", "minrtt", "kernel:cubic"];
     if fs::read_to_string(CONTROLLERS)?.contains("bbr") {
@@ -192,8 +192,7 @@ fn raced(workload: &str) -> Result<(), Failed> {
 }
 
 fn predicted() -> Result<(), Failed> {
-    let hosts = Hosts::build()?;
-    let _far = hosts.serve()?;
+    let (hosts, _far) = Hosts::ready()?;
     let links = file("race-links.toml");
     let link = |name: &str, mbit: u32| {
         let value = |text: String| format!("{{ value = \"{text}\", source = \"by hand\" }}");
@@ -228,8 +227,7 @@ fn predicted() -> Result<(), Failed> {
 
 /// The clock of the far side is seconds ahead. All runs together take no longer than the race.
 fn moved() -> Result<(), Failed> {
-    let hosts = Hosts::build()?;
-    let _far = hosts.serve()?;
+    let (hosts, _far) = Hosts::ready()?;
     std::thread::sleep(Duration::from_secs(3));
     for workload in ["upload:100kB", "stream:8kB@20ms,for=100ms"] {
         let begun = Instant::now();
@@ -303,12 +301,8 @@ fn unprivileged() -> Result<(), Failed> {
     };
     let flags = |workload| [&PATHS[..], &["--workload", workload, "--runs", "1"]].concat();
     let far = hosts.serve()?;
-    let output = bare(&flags("download:1MB"))?;
-    let problem = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{problem}");
-    let output = bare(&flags("upload:1MB"))?;
-    let problem = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{problem}");
+    ended(0, bare(&flags("download:1MB"))?);
+    let problem = problem(&ended(3, bare(&flags("upload:1MB"))?));
     assert!(problem.contains("CAP_NET_ADMIN"), "{problem}");
     drop(far);
     let _far = hosts.serve_by(without_capabilities(&Command::new(PLAIT)))?;
@@ -322,8 +316,7 @@ fn unprivileged() -> Result<(), Failed> {
 }
 
 fn limited() -> Result<(), Failed> {
-    let hosts = Hosts::build()?;
-    let _far = hosts.serve()?;
+    let (hosts, _far) = Hosts::ready()?;
     let answer = |line: &str| -> Result<String, Failed> {
         hosts.near.within(|| -> Result<String, Failed> {
             let mut stream = TcpStream::connect((FAR, 7789))?;
@@ -340,9 +333,7 @@ fn limited() -> Result<(), Failed> {
         let answer = answer(line)?;
         assert!(answer.contains("the first line must say hello"), "{line}: {answer}");
     }
-    let mut first = hosts.command(&[&PATHS[..], &["--workload", "bulk:20s"]].concat());
-    first.stdout(Stdio::null()).stderr(Stdio::null());
-    let first = hosts.near.within(|| first.spawn())?.map(Running)?;
+    let first = hosts.start(&[&PATHS[..], &["--workload", "bulk:20s"]].concat())?;
     let devices = || hosts.far.within(|| said("ip -o link")).unwrap();
     until("a run of plait", || devices().contains("plait0"));
     let flags = [&PATHS[..], &["--workload", "download:1MB", "--runs", "1"]].concat();
@@ -356,15 +347,12 @@ fn limited() -> Result<(), Failed> {
 }
 
 fn interrupted() -> Result<(), Failed> {
-    let hosts = Hosts::build()?;
-    let _far = hosts.serve()?;
+    let (hosts, _far) = Hosts::ready()?;
     let mut command =
         hosts.command(&[&PATHS[..], &["--workload", "bulk:500ms", "--runs", "900"]].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut near = hosts.near.within(|| command.spawn())?.map(Running)?;
-    let mut reader = BufReader::new(near.stderr.take().unwrap());
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
+    let (line, _progress) = first_line(near.stderr.take())?;
     assert!(line.contains("1/900 slot: goodput_mbps="), "{line}");
     run(&format!("kill -INT {}", near.id()));
     let mut text = String::new();
@@ -386,9 +374,7 @@ fn left(killed: &str) -> Result<(), Failed> {
     let before = states()?;
     for (workload, sends) in [("bulk:30s", &hosts.far), ("upload:100GB", &hosts.near)] {
         let mut far = hosts.serve()?;
-        let mut command = hosts.command(&[&PATHS[..], &["--workload", workload]].concat());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut near = hosts.near.within(|| command.spawn())?.map(Running)?;
+        let mut near = hosts.start(&[&PATHS[..], &["--workload", workload]].concat())?;
         let carried = hosts.carried()?;
         let has_device = || sends.within(|| said("ip -o link")).unwrap().contains("plait0");
         until("a run of plait", || has_device() && hosts.carried().unwrap() > carried + 3_000_000);

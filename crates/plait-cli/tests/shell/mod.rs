@@ -3,12 +3,11 @@
 
 use crate::net;
 use crate::net::kernel::{self, Service, Speaks};
-use crate::{PLAIT, Running, await_state, file, settled};
+use crate::{PLAIT, Running, await_state, ended, file, first_line, problem, settled};
 use libtest_mimic::{Failed, Trial};
 use plait_live::Namespace;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -63,8 +62,7 @@ impl Shell {
             .stdout(Stdio::piped())
             .spawn()
             .map(Running)?;
-        let mut line = String::new();
-        BufReader::new(running.stdout.take().unwrap()).read_line(&mut line)?;
+        let (line, _) = first_line(running.stdout.take())?;
         let (inside, server) = line.trim().split_once(' ').unwrap_or_else(|| panic!("{line:?}"));
         let client = Namespace::open(Path::new(&format!("/proc/{inside}/ns/net")))?;
         let server = Namespace::open(Path::new(server))?;
@@ -78,12 +76,18 @@ impl Shell {
     }
 }
 
-fn report(name: &str) -> Result<Value, Failed> {
-    Ok(serde_json::from_slice(&fs::read(file_of(name))?)?)
-}
-
-fn file_of(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("live").join(name)
+/// Runs `test` while a shell with these paths runs. Returns the report of the shell.
+fn reported(
+    name: &str,
+    paths: &[&str],
+    test: impl FnOnce(&Shell) -> Result<(), Failed>,
+) -> Result<Value, Failed> {
+    let file = file(name);
+    let flags = ["--report", &file.display().to_string()];
+    let shell = Shell::start(&[paths, &flags].concat(), ":")?;
+    test(&shell)?;
+    assert_eq!(shell.end()?, Some(7));
+    Ok(serde_json::from_slice(&fs::read(file)?)?)
 }
 
 /// Returns a number of a path of a report.
@@ -94,19 +98,19 @@ fn number(report: &Value, path: usize, way: &str, name: &str) -> u64 {
 /// A kernel downloads a megabyte over both links, which takes at least as long as both together need.
 fn carried() -> Result<(), Failed> {
     const BYTES: usize = 1_000_000;
-    let name = file("shell-carried.json").display().to_string();
     let paths = ["--path", "wifi:rate=16mbit,rtt=20ms", "--path", "lte:rate=8mbit,rtt=40ms"];
-    let shell = Shell::start(&[&paths[..], &["--report", &name]].concat(), ":")?;
-    let service = Service::start(&shell.server, SocketAddr::from(SERVER), Speaks::Mptcp, 1)?;
-    let begun = Instant::now();
-    let bytes = shell.client.within(|| kernel::get(service.address, Speaks::Over(2), BYTES))??;
-    let took = begun.elapsed().as_secs_f64();
-    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(BYTES)));
-    // At 24 Mbit/s, without headers.
-    assert!(took > BYTES as f64 * 8.0 / 24e6, "{took}");
-    service.join();
-    assert_eq!(shell.end()?, Some(7));
-    let report = report("shell-carried.json")?;
+    let report = reported("shell-carried.json", &paths, |shell| {
+        let service = Service::start(&shell.server, SocketAddr::from(SERVER), Speaks::Mptcp, 1)?;
+        let begun = Instant::now();
+        let get = || kernel::get(service.address, Speaks::Over(2), BYTES);
+        let bytes = shell.client.within(get)??;
+        let took = begun.elapsed().as_secs_f64();
+        assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(BYTES)));
+        // At 24 Mbit/s, without headers.
+        assert!(took > BYTES as f64 * 8.0 / 24e6, "{took}");
+        service.join();
+        Ok(())
+    })?;
     assert_eq!(report["schema"], "plait.shell/1");
     assert_eq!(report["exit_code"], 7);
     let down = [0, 1].map(|path| number(&report, path, "down", "delivered_bytes"));
@@ -122,37 +126,30 @@ fn carried() -> Result<(), Failed> {
 
 /// A link that is down from the start carries nothing. One with a short MTU drops long packets.
 fn impaired() -> Result<(), Failed> {
-    let name = file("shell-impaired.json").display().to_string();
     let paths = [
         "--path",
         "wifi:rate=20mbit,rtt=20ms,mtu=1000",
         "--path",
         "lte:rate=20mbit,rtt=20ms,down=0s..",
     ];
-    let shell = Shell::start(&[&paths[..], &["--report", &name]].concat(), ":")?;
-    shell.client.within(|| {
-        let socket = std::net::UdpSocket::bind("10.98.1.1:0")?;
-        socket.send_to(&[0; 1_200], "10.98.1.2:9")?;
-        socket.send_to(&[0; 600], "10.98.1.2:9")?;
-        let socket = std::net::UdpSocket::bind("10.98.2.1:0")?;
-        socket.send_to(&[0; 600], "10.98.2.2:9")
-    })??;
-    // The answer to the packet that was delivered, because its port is closed. It quotes at most 548 bytes.
-    net::until("a packet", || received(&shell.client, "wifi") > 500);
-    assert_eq!(shell.end()?, Some(7));
-    let report = report("shell-impaired.json")?;
+    let report = reported("shell-impaired.json", &paths, |shell| {
+        shell.client.within(|| {
+            let socket = std::net::UdpSocket::bind("10.98.1.1:0")?;
+            socket.send_to(&[0; 1_200], "10.98.1.2:9")?;
+            socket.send_to(&[0; 600], "10.98.1.2:9")?;
+            let socket = std::net::UdpSocket::bind("10.98.2.1:0")?;
+            socket.send_to(&[0; 600], "10.98.2.2:9")
+        })??;
+        let received = || shell.client.within(|| net::device_bytes("wifi").received).unwrap();
+        // The answer to the packet that was delivered, because its port is closed. It quotes at most 548 bytes.
+        net::until("a packet", || received() > 500);
+        Ok(())
+    })?;
     assert_eq!(number(&report, 0, "up", "dropped_mtu"), 1);
     assert!(number(&report, 0, "up", "delivered_bytes") >= 628, "{report}");
     assert_eq!(number(&report, 1, "up", "delivered_packets"), 0);
     assert!(number(&report, 1, "up", "dropped_outage") >= 1, "{report}");
     Ok(())
-}
-
-/// Returns the number of bytes that a device of a namespace has received.
-fn received(space: &Namespace, device: &str) -> u64 {
-    let table = space.within(|| fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
-    let line = table.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'));
-    line.unwrap().split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// A server that opens its socket late is ready when the command starts. One that fails ends the shell.
@@ -164,19 +161,15 @@ fn awaited() -> Result<(), Failed> {
     let fetch = "import os, sys, urllib.request as it\n\
                  server = os.environ['PLAIT_SERVER']\n\
                  print(it.urlopen('http://%s/shell-page' % server).read().decode(), end='')";
-    let path = ["shell", "--path", "wifi:rate=20mbit,rtt=20ms"];
-    let output = Command::new(PLAIT)
-        .args(path)
-        .args(["--server", &server, "--", "python3", "-c", fetch])
-        .output()?;
-    let problem = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{problem}");
-    assert_eq!(output.stdout, b"a page\n", "{problem}");
-    assert!(problem.contains("wifi  down") && problem.contains("emulator: "), "{problem}");
-    let output =
-        Command::new(PLAIT).args(path).args(["--server", "exit 9", "--", "true"]).output()?;
-    let problem = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{problem}");
+    let shell = |server: &str, command: &[&str]| {
+        let flags = ["shell", "--path", "wifi:rate=20mbit,rtt=20ms", "--server", server, "--"];
+        Command::new(PLAIT).args(flags).args(command).output()
+    };
+    let output = ended(0, shell(&server, &["python3", "-c", fetch])?);
+    let messages = problem(&output);
+    assert_eq!(output.stdout, b"a page\n", "{messages}");
+    assert!(messages.contains("wifi  down") && messages.contains("emulator: "), "{messages}");
+    let problem = problem(&ended(4, shell("exit 9", &["true"])?));
     assert!(problem.contains("--server: `exit 9`: it ended before it was ready"), "{problem}");
     Ok(())
 }
@@ -192,9 +185,7 @@ fn codes() -> Result<(), Failed> {
         assert!(output.stderr.is_empty() && output.stdout.is_empty(), "{command}: {output:?}");
     }
     let missing = ["shell", "--path", "wifi:rate=1mbit,rtt=9ms", "--", "/no/such/program"];
-    let output = Command::new(PLAIT).args(missing).output()?;
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let problem = String::from_utf8_lossy(&output.stderr);
+    let problem = problem(&ended(2, Command::new(PLAIT).args(missing).output()?));
     assert!(problem.contains("COMMAND: `/no/such/program`"), "{problem}");
     Ok(())
 }

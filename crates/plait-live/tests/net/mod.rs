@@ -13,7 +13,7 @@ use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
 use plait_base::{Chance, Rate, Span, Time};
 use plait_link::{LinkConfig, QueueLimit, RateSource};
 use plait_live::emulate::{self, Emulator, Strip};
-use plait_live::{Device, Namespace};
+use plait_live::{Device, DeviceBytes, Namespace};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -210,11 +210,7 @@ impl Bed {
 
     /// Returns the number of bytes that a device of the client has received.
     pub fn received(&self, device: &str) -> u64 {
-        let table = || fs::read_to_string("/proc/thread-self/net/dev").unwrap();
-        let table = self.client.within(table).unwrap();
-        let line =
-            table.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'));
-        line.unwrap().split_whitespace().next().unwrap().parse().unwrap()
+        self.client.within(|| device_bytes(device).received).unwrap()
     }
 
     /// Waits until a device of the client has received this many bytes.
@@ -394,6 +390,11 @@ pub fn said(line: &str) -> String {
     let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns the counters of a device of the namespace of the calling thread.
+pub fn device_bytes(device: &str) -> DeviceBytes {
+    plait_live::device_bytes(&[device.to_owned()]).unwrap()[0].unwrap()
 }
 
 /// Sets a sysctl of the namespace of the calling thread.
