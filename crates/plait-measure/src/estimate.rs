@@ -66,25 +66,21 @@ impl Estimate {
         Some(Estimate { value, low: value - Z * error, high: value + Z * error })
     }
 
-    /// Returns the range of the next value of a quantity that varies, by this estimate and `later` ones: the mean of
-    /// their logarithms, with the interval of Student's t for one more. The range is at least as wide as now.
+    /// Returns the estimate of the next value of a quantity that varies, by this estimate and `later` values, with the
+    /// factor by which it varies. The value is the mean by logarithms. The factor reaches to either end of the interval
+    /// of Student's t for one more value. The range is as wide as before, or as that interval.
     #[must_use]
-    pub fn with_later(self, later: &[f64]) -> Estimate {
-        let looks: Vec<f64> = core::iter::once(self.value)
-            .chain(later.iter().copied())
-            .filter(|it| *it > 0.0)
-            .map(libm::log)
-            .collect();
-        let count = looks.len() as f64;
-        let Some(student) = looks.len().checked_sub(2) else { return self };
-        let student = STUDENT.get(student).or(STUDENT.last()).copied().unwrap_or(Z);
-        let middle = looks.iter().sum::<f64>() / count;
-        let squares: f64 = looks.iter().map(|it| (it - middle) * (it - middle)).sum();
+    pub fn with_later(self, later: &[f64]) -> (Estimate, f64) {
+        let all = core::iter::once(self.value).chain(later.iter().copied());
+        let logs: Vec<f64> = all.filter(|it| *it > 0.0).map(libm::log).collect();
+        let count = logs.len() as f64;
+        let Some(freedom) = logs.len().checked_sub(2) else { return (self, 1.0) };
+        let student = STUDENT.get(freedom).or(STUDENT.last()).copied().unwrap_or(Z);
+        let middle = logs.iter().sum::<f64>() / count;
+        let squares: f64 = logs.iter().map(|it| (it - middle) * (it - middle)).sum();
         let deviation = libm::sqrt(squares / (count - 1.0) * (1.0 + 1.0 / count));
-        let value = libm::exp(middle);
-        let low = (value * self.low / self.value).min(value / libm::exp(student * deviation));
-        let high = (value * self.high / self.value).max(value * libm::exp(student * deviation));
-        Estimate { value, low, high }
+        let (value, varies) = (libm::exp(middle), libm::exp(student * deviation));
+        (self.times(value / self.value).at_least(varies), varies)
     }
 
     /// Returns the median of samples with the range that holds eight of ten of them.
@@ -180,20 +176,22 @@ mod tests {
     #[test]
     fn later_values_widen_the_range_by_students_t() {
         let first = Estimate::spread(20.0, 1.02);
-        assert_eq!(first.with_later(&[]), first);
+        assert_eq!(first.with_later(&[]), (first, 1.0));
         // Two values that differ by a factor of e: their deviation is 1 / sqrt(2), and that of the next value from their
         // mean is sqrt(3 / 2) times as large.
-        let wide = first.with_later(&[20.0 * core::f64::consts::E]);
+        let (wide, varies) = first.with_later(&[20.0 * core::f64::consts::E]);
         let factor = libm::exp(3.077_684 * libm::sqrt(0.5 * 1.5));
         assert!((wide.value - 20.0 * libm::exp(0.5)).abs() < 1e-9, "{wide:?}");
         assert!((wide.high / wide.value - factor).abs() < 1e-6, "{wide:?} {factor}");
         assert!((wide.value / wide.low - factor).abs() < 1e-6, "{wide:?} {factor}");
+        assert!((varies - factor).abs() < 1e-6, "{varies}");
         // A third value leaves less doubt.
-        let third = first.with_later(&[20.0 * core::f64::consts::E, wide.value]);
-        assert!(third.high / third.value < factor / 2.0, "{third:?}");
+        let (_, less) = first.with_later(&[20.0 * core::f64::consts::E, wide.value]);
+        assert!(less < factor / 2.0, "{less}");
         // The range never gets smaller.
-        let same = first.with_later(&[20.0, 20.0, 20.0, 20.0]);
+        let (same, varies) = first.with_later(&[20.0, 20.0, 20.0, 20.0]);
         assert!((same.low - first.low).abs() < 1e-9 && (same.high - first.high).abs() < 1e-9);
+        assert!((varies - 1.0).abs() < 1e-9, "{varies}");
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use super::analysis::{self, Echo, Offered};
 use super::collect::Summary;
 use super::exchange::{Exchange, Wanted, Way};
-use super::looks::{self, Later};
 use super::result::{MeasureDocument, PathResult, SCHEMA, WayResult};
-use super::schedule::{Schedule, affordable};
+use super::schedule::{Rest, Schedule, affordable};
 use super::shared::Together;
 use super::socket::From;
+use super::variation::{self, Later};
 use super::{MeasureError, mptcp};
 use crate::date::day_of;
 use crate::estimate::Estimate;
@@ -145,15 +145,16 @@ impl Course<'_> {
             (self.say)(&format!("{}: probing the idle path", line.from.name));
             states.push(self.idle(at)?);
         }
-        let mut ways = u32::try_from(2 * states.len()).unwrap_or(u32::MAX);
+        let paths = u32::try_from(states.len()).unwrap_or(u32::MAX);
+        let mut rest = Rest { ways: 2 * paths, together: paths > 1, again: paths };
         for (at, state) in states.iter_mut().enumerate() {
             for way in [Way::Down, Way::Up] {
-                let schedule = self.left(ways);
+                let schedule = self.left(rest);
                 let began = self.exchange.elapsed();
                 let result = self.way(at, way, state, schedule)?;
                 let used = self.exchange.elapsed().saturating_sub(began);
                 self.overhead.set(used.saturating_sub(schedule.full + schedule.light));
-                ways -= 1;
+                rest.ways -= 1;
                 match way {
                     Way::Down => state.result.down = result,
                     Way::Up => state.result.up = result,
@@ -168,12 +169,14 @@ impl Course<'_> {
             }
         }
         self.asymmetries(&mut states);
-        let mut later = self.together(&states)?;
+        let mut later = self.together(&states, rest)?;
+        rest.together = false;
         for (at, (state, later)) in states.iter_mut().zip(&mut later).enumerate() {
-            later.alone = self.again(at, state)?;
+            later.alone = self.again(at, state, rest)?;
+            rest.again -= 1;
         }
         let mut paths: Vec<PathResult> = states.into_iter().map(|it| it.result).collect();
-        let together = looks::add(&mut paths, &later);
+        let together = variation::add(&mut paths, &later);
         Ok(MeasureDocument {
             schema: SCHEMA.to_owned(),
             server: self.options.server.clone(),
@@ -189,10 +192,10 @@ impl Course<'_> {
         })
     }
 
-    /// Returns the schedule of the time that is left for so many ways.
-    fn left(&self, ways: u32) -> Schedule {
+    /// Returns the schedule of the time that is left for the remaining loads.
+    fn left(&self, rest: Rest) -> Schedule {
         let left = self.options.time.saturating_sub(self.exchange.elapsed());
-        self.schedule.within(left, ways, self.overhead.get())
+        self.schedule.within(left, rest, self.overhead.get())
     }
 
     /// Probes a path without load.
@@ -392,7 +395,7 @@ impl Course<'_> {
 
     /// Loads all paths at once, from server to client. Returns the windows of each; they are empty if the load was not
     /// possible.
-    fn together(&self, states: &[PathState]) -> Result<Vec<Later>, MeasureError> {
+    fn together(&self, states: &[PathState], rest: Rest) -> Result<Vec<Later>, MeasureError> {
         let none = || vec![Later::default(); states.len()];
         let rates: Option<Vec<f64>> =
             states.iter().map(|it| Some(it.result.down.rate_mbps?.value * 1e6)).collect();
@@ -403,7 +406,7 @@ impl Course<'_> {
         (self.say)("all paths: loading down together");
         let bytes = self.exchange.left_bytes() / LOAD_SHARE / alone.len() as u64;
         let fastest = alone.iter().copied().fold(1.0, f64::max) * OVERLOAD_TOGETHER;
-        let time = affordable(self.left(0).together, fastest, bytes);
+        let time = affordable(self.left(rest).together, fastest, bytes);
         let wanted = |(line, rate): (usize, &f64)| Wanted {
             line,
             rate_bps: rate * OVERLOAD_TOGETHER,
@@ -420,15 +423,18 @@ impl Course<'_> {
     }
 
     /// Loads a path above its rate once more, from server to client. Returns bits per second; `None` if its rate is
-    /// unknown, or no time is left.
-    fn again(&self, at: usize, state: &mut PathState) -> Result<Option<f64>, MeasureError> {
-        let Some(rate) = state.result.down.rate_mbps else { return Ok(None) };
-        if self.exchange.elapsed() >= self.options.time || self.exchange.left_bytes() < LEAST_BYTES
-        {
+    /// unknown, or time or bytes are used up.
+    fn again(
+        &self,
+        at: usize,
+        state: &mut PathState,
+        rest: Rest,
+    ) -> Result<Option<f64>, MeasureError> {
+        let Some(rate) = state.result.down.rate_mbps.filter(|_| self.may_go_on(state)) else {
             return Ok(None);
-        }
+        };
         (self.say)(&format!("{}: loading down once more", state.result.name));
-        let load = (rate.value * 1e6 * OVERLOAD, self.left(0).again, FULL_SIZE_BYTES);
+        let load = (rate.value * 1e6 * OVERLOAD, self.left(rest).again, FULL_SIZE_BYTES);
         let (offered, arrived) = self.load(at, Way::Down, load, state.idle_ms)?;
         Ok(analysis::rate(&arrived, offered.packet_bits).map(|it| it.value))
     }

@@ -9,7 +9,6 @@ mod clock;
 mod collect;
 mod driver;
 mod exchange;
-mod looks;
 mod message;
 mod mptcp;
 mod pace;
@@ -19,6 +18,7 @@ mod schedule;
 mod server;
 mod shared;
 mod socket;
+mod variation;
 
 pub use channel::Channel;
 pub use driver::{Options, measure};

@@ -15,7 +15,17 @@ pub(super) struct Schedule {
     pub(super) together: Duration,
     /// Load above the rate once more, for each path: it shows how the rate varies.
     pub(super) again: Duration,
-    paths: u32,
+}
+
+/// The loads that remain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Rest {
+    /// Ways of paths to search and to load.
+    pub(super) ways: u32,
+    /// Whether all paths are to be loaded together.
+    pub(super) together: bool,
+    /// Paths to be loaded again.
+    pub(super) again: u32,
 }
 
 /// Parts of the time for each path: idle, and full and light load in both directions.
@@ -48,7 +58,6 @@ impl Schedule {
             light: (unit * PARTS[2]).min(Duration::from_secs(8)),
             together: together.min(Duration::from_secs(8)),
             again: (unit * AGAIN_PART).min(Duration::from_secs(4)),
-            paths,
         }
     }
 
@@ -57,11 +66,12 @@ impl Schedule {
         SEARCH + (self.full + self.light) * WAITS_PERCENT / 100
     }
 
-    /// Shortens the loads, so that they fit into the time that is left for so many ways. `overhead` is that of the
-    /// latest way.
-    pub(super) fn within(self, left: Duration, ways: u32, overhead: Duration) -> Schedule {
-        let loads = (self.full + self.light) * ways + self.together + self.again * self.paths;
-        let free = left.saturating_sub(overhead * ways).as_secs_f64();
+    /// Shortens the loads, so that those that remain fit into the time that is left. `overhead` is that of the latest
+    /// way.
+    pub(super) fn within(self, left: Duration, rest: Rest, overhead: Duration) -> Schedule {
+        let together = if rest.together { self.together } else { Duration::ZERO };
+        let loads = (self.full + self.light) * rest.ways + together + self.again * rest.again;
+        let free = left.saturating_sub(overhead * rest.ways).as_secs_f64();
         let part = (free / loads.as_secs_f64().max(1e-3)).clamp(MIN_PART, 1.0);
         Schedule {
             idle: self.idle,
@@ -69,7 +79,6 @@ impl Schedule {
             light: self.light.mul_f64(part),
             together: self.together.mul_f64(part),
             again: self.again.mul_f64(part),
-            paths: self.paths,
         }
     }
 }
@@ -95,16 +104,20 @@ mod tests {
             assert!(all + searches <= time && all * 4 > time, "{schedule:?}");
         }
         let schedule = Schedule::of(Duration::from_secs(15), 2);
+        let rest = Rest { ways: 4, together: true, again: 2 };
         assert_eq!(
-            schedule.within(Duration::from_secs(15), 4, schedule.usual_overhead()),
+            schedule.within(Duration::from_secs(15), rest, schedule.usual_overhead()),
             schedule
         );
         // Long waits leave less time for the loads, which still fit.
         let (left, overhead) = (Duration::from_secs(9), Duration::from_millis(1_800));
-        let short = schedule.within(left, 4, overhead);
+        let short = schedule.within(left, rest, overhead);
         let all = (overhead + short.full + short.light) * 4 + short.together + short.again * 2;
         assert!(all <= left && all * 10 > left * 9, "{short:?}");
         assert!(short.full < schedule.full && short.full > schedule.full / 10, "{short:?}");
+        // What is over takes no time from the last load.
+        let last = Rest { ways: 0, together: false, again: 1 };
+        assert_eq!(schedule.within(schedule.again, last, overhead).again, schedule.again);
         assert_eq!(affordable(Duration::from_secs(9), 8e6, 2_000_000), Duration::from_secs(2));
         assert_eq!(affordable(Duration::from_secs(1), 8e6, 2_000_000), Duration::from_secs(1));
     }

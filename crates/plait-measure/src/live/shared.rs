@@ -23,16 +23,24 @@ impl Together {
         Estimate::mean_of(&self.windows)
     }
 
-    /// Returns the part of the smallest rate that is missing in the sum, with its interval.
+    /// Returns the part of the smallest rate that is missing in the sum, with its interval. The errors of the rates are
+    /// independent, so they add by squares.
     pub(super) fn missing(&self) -> Option<Estimate> {
         let together = self.rate()?;
-        let sum = |of: fn(&Estimate) -> f64| self.alone.iter().map(of).sum::<f64>();
         let smallest =
             self.alone.iter().map(|it| it.value).reduce(f64::min).filter(|it| *it > 0.0)?;
+        let missing = self.alone.iter().map(|it| it.value).sum::<f64>() - together.value;
+        let error = |alone: fn(&Estimate) -> f64, together: f64| {
+            let squares = self.alone.iter().map(alone).map(|it| it * it).sum::<f64>();
+            libm::sqrt(squares + together * together)
+        };
+        let below = error(|it| it.value - it.low, together.high - together.value);
+        let above = error(|it| it.high - it.value, together.value - together.low);
+        let share = |rate: f64| rate / smallest;
         Some(Estimate {
-            value: (sum(|it| it.value) - together.value) / smallest,
-            low: (sum(|it| it.low) - together.high) / smallest,
-            high: (sum(|it| it.high) - together.low) / smallest,
+            value: share(missing),
+            low: share(missing - below),
+            high: share(missing + above),
         })
     }
 

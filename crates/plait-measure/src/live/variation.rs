@@ -18,17 +18,24 @@ pub(super) struct Later {
 /// If each path has its own bottleneck, its rate together with the others counts too.
 pub(super) fn add(paths: &mut [PathResult], later: &[Later]) -> Option<Together> {
     let first: Vec<Option<Estimate>> = paths.iter().map(rate_bps).collect();
-    for ((path, first), later) in paths.iter_mut().zip(&first).zip(later) {
-        widen(path, *first, &later.alone.into_iter().collect::<Vec<f64>>());
-    }
-    let together = together(paths, later)?;
-    if together.verdict() == Bottleneck::Own {
-        for ((path, first), later) in paths.iter_mut().zip(&first).zip(later) {
-            let looks = [Estimate::mean_of(&later.together).map(|it| it.value), later.alone];
-            widen(path, *first, &looks.into_iter().flatten().collect::<Vec<f64>>());
+    let alone = |(first, later): (&Option<Estimate>, &Later)| {
+        first.map(|it| it.with_later(&later.alone.into_iter().collect::<Vec<f64>>()))
+    };
+    let varying: Vec<Option<(Estimate, f64)>> = first.iter().zip(later).map(alone).collect();
+    let together = together(&varying, later);
+    let own = together.as_ref().is_some_and(|it| it.verdict() == Bottleneck::Own);
+    let all = |(first, later): (&Option<Estimate>, &Later)| {
+        let together = Estimate::mean_of(&later.together).map(|it| it.value);
+        let rates: Vec<f64> = [together, later.alone].into_iter().flatten().collect();
+        first.map(|it| it.with_later(&rates))
+    };
+    let varying = if own { first.iter().zip(later).map(all).collect() } else { varying };
+    for (path, rate) in paths.iter_mut().zip(varying) {
+        if let Some((rate, varies)) = rate {
+            set(path, rate, varies);
         }
     }
-    Some(together)
+    together
 }
 
 fn rate_bps(path: &PathResult) -> Option<Estimate> {
@@ -36,24 +43,18 @@ fn rate_bps(path: &PathResult) -> Option<Estimate> {
 }
 
 /// Returns the rates alone and the sum together; `None` without one of them.
-fn together(paths: &[PathResult], later: &[Later]) -> Option<Together> {
-    let alone: Option<Vec<Estimate>> = paths.iter().map(rate_bps).collect();
+fn together(varying: &[Option<(Estimate, f64)>], later: &[Later]) -> Option<Together> {
+    let alone: Option<Vec<Estimate>> = varying.iter().map(|it| it.map(|it| it.0)).collect();
     let count = later.iter().map(|it| it.together.len()).min().filter(|it| *it > 0)?;
     let sum = |at: usize| later.iter().filter_map(|it| it.together.get(at)).sum();
     Some(Together { alone: alone?, windows: (0..count).map(sum).collect() })
 }
 
-/// Sets the rate of a path from server to client by the first rate and later ones. The range of the other direction,
-/// which was loaded once, gets at least as wide.
-fn widen(path: &mut PathResult, first: Option<Estimate>, later: &[f64]) {
-    let Some(first) = first else { return };
-    let rate = first.with_later(later);
-    let factor = |it: Estimate| (it.high / it.value).max(it.value / it.low);
-    if factor(rate) > factor(first) {
-        let up = path.up.rate_mbps.map(|it| it.estimate().at_least(factor(rate)));
-        path.up.rate_mbps = up.map(Measured::from);
-    }
+/// Sets the rate of a path from server to client. The other direction was loaded once, and is taken to vary as much.
+fn set(path: &mut PathResult, rate: Estimate, varies: f64) {
     path.down.rate_mbps = Some(rate.times(1e-6).into());
+    let up = path.up.rate_mbps.map(|it| it.estimate().at_least(varies));
+    path.up.rate_mbps = up.map(Measured::from);
 }
 
 #[cfg(test)]
@@ -99,6 +100,11 @@ mod tests {
         let [down, up] = [paths[0].down.rate_mbps.unwrap(), paths[0].up.rate_mbps.unwrap()];
         assert!(down.low < 14.0 && down.high > 28.0, "{down:?}");
         assert!(up.value == 5.0 && up.low < 3.5 && up.high > 7.0, "{up:?}");
+        // The first range of the other direction stays if it is wider.
+        let mut known = [path(20.0), path(10.0)];
+        known[0].up.rate_mbps = Some(Estimate { value: 5.0, low: 4.9, high: 15.0 }.into());
+        add(&mut known, &[Later { together: vec![20e6; 5], alone: Some(20e6) }, Later::default()]);
+        assert_eq!(known[0].up.rate_mbps.map(|it| it.high), Some(15.0));
         let steady = paths[1].down.rate_mbps.unwrap();
         assert!(steady.high / steady.low < 1.05, "{steady:?}");
     }
@@ -108,6 +114,9 @@ mod tests {
     fn a_slow_moment_is_no_shared_bottleneck() {
         let (_, verdict) = after(&[(23.0, 9.0, 11.0), (40.0, 40.0, 40.0)]);
         assert_ne!(verdict, Some(Bottleneck::Shared));
+        // Rates that vary by a tenth do not hide a shared one.
+        let (_, verdict) = after(&[(20.0, 10.2, 22.0), (20.0, 10.2, 20.0)]);
+        assert_eq!(verdict, Some(Bottleneck::Shared));
         // If it is fast again as soon as it is alone, they share one.
         let (paths, verdict) = after(&[(23.0, 9.0, 23.0), (20.0, 14.0, 20.0)]);
         assert_eq!(verdict, Some(Bottleneck::Shared));
