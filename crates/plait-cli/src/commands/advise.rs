@@ -41,7 +41,8 @@ const MOST_DRAWS: u64 = 10_000;
 pub(crate) struct Args {
     /// A path, as in plait compare; a value may be a range
     ///
-    /// Repeat the flag for each path. Connections begin on the path that is best for that; see --keep-order.
+    /// Repeat the flag for each path. Connections begin on the path on which small downloads and pages are fastest; see
+    /// --keep-order.
     #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present = "links")]
     path: Vec<String>,
     /// A shared link behind the paths that name it with via=NAME, as in plait compare

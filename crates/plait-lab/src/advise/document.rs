@@ -13,7 +13,7 @@ pub struct Advice {
     pub schema: String,
     /// The command line that gives the advice again.
     pub command: String,
-    /// How the links were drawn.
+    /// The draws.
     #[serde(flatten)]
     pub drawn: Drawn,
     /// The path on which bonded connections begin in place of the first given one, and what gains from that.
@@ -33,7 +33,7 @@ pub struct Advice {
     /// Paths whose rate is unknown. Then nothing was run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_rates: Vec<String>,
-    /// The advice in one or two sentences.
+    /// The advice in a few sentences.
     pub answer: String,
     /// The scheduler and the goal to take; absent if the links are not worth bonding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Advice {
     pub interrupted: bool,
 }
 
-/// The links.
+/// How the links were drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Drawn {
     /// Seed of the draws.

@@ -5,9 +5,10 @@ use super::loads::LOADS;
 use super::{FirstLine, FirstPath, Gain, Load, Maker, Played, Remedy, better};
 use crate::compare::World;
 use crate::error::ScenarioError;
+use crate::scenario::RawPath;
 
 /// Returns the path that is better than the first one to begin on, over all draws; `None` if there is none, or a run was
-/// cancelled.
+/// cancelled. A path that costs more than the first one, has a quota or is a backup is not taken for that.
 pub(super) fn better_path<W: World>(
     maker: &Maker<'_, W>,
 ) -> Result<Option<FirstPath>, ScenarioError> {
@@ -23,13 +24,29 @@ pub(super) fn better_path<W: World>(
         loads.iter().map(one).collect()
     };
     let played = maker.draws(0, &play);
+    if played.len() < maker.options.draws.max(1) as usize {
+        return Ok(None);
+    }
     let lines_of = |at: usize| {
         let of_load: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
         lines(loads[at], &of_load, maker.paths.len())
     };
     let firsts: Vec<Vec<FirstLine>> = (0..loads.len()).map(lines_of).collect();
     let names: Vec<String> = maker.paths.iter().map(|it| it.name().to_owned()).collect();
-    Ok(remedy(&firsts, &names).and_then(|it| it.first))
+    let found = remedy(&firsts, &names).and_then(|it| it.first);
+    Ok(found.filter(|it| may_be_first(maker, &it.path)))
+}
+
+/// Returns true if data may go to a path at any time, and costs no more there than on the first one.
+fn may_be_first<W: World>(maker: &Maker<'_, W>, name: &str) -> bool {
+    let paths = &maker.options.raw.paths;
+    let spared = |path: &RawPath| path.field("quota").is_some() || path.field("backup").is_some();
+    let cost = |path: &RawPath| -> u32 {
+        path.field("cost").and_then(|it| it.text.trim().parse().ok()).unwrap_or(0)
+    };
+    let other = paths.iter().find(|it| it.name.text == name);
+    let (Some(first), Some(other)) = (paths.first(), other) else { return false };
+    !spared(other) && cost(other) <= cost(first)
 }
 
 /// Returns the results of a load with each path after the first one as the first of `paths`; nothing if the first path

@@ -52,6 +52,9 @@ pub(super) fn answer(advice: &Advice) -> String {
             "Cannot tell: the rate of {unknown} is unknown. A ping does not show it; give rate=, or measure it (plait measure)."
         );
     }
+    if advice.lines.is_empty() {
+        return "Cannot tell: interrupted before the first draw ended.".to_owned();
+    }
     let with = |verdict: Verdict| -> Vec<&str> {
         let lines = advice.lines.iter().filter(|it| !it.outage && it.verdict == verdict);
         lines.map(|it| it.name.as_str()).collect()

@@ -16,8 +16,9 @@ pub(super) struct Load {
 /// How live transfers differ from those of the simulator over the true links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ModelError {
-    /// Time by which Multipath TCP takes longer, beyond the time by which plain TCP does.
-    pub(super) late_ms: f64,
+    /// Time that Multipath TCP loses live against the simulator, less the time that plain TCP loses. Zero if the
+    /// measure of the load is not the time of a transfer.
+    late_ms: f64,
     /// Deviation of a gain, as a time in each transfer: hosts take time that the simulator does not know.
     ms: f64,
     /// Deviation of the logarithm of a gain.
@@ -25,6 +26,11 @@ pub(super) struct ModelError {
 }
 
 impl ModelError {
+    /// Returns the live value of a simulated one of Multipath TCP.
+    pub(super) fn live(self, simulated: f64) -> f64 {
+        simulated + self.late_ms
+    }
+
     /// Returns the deviation of the logarithm of a gain, if plain TCP has this value of the measure. Errors add by
     /// squares.
     pub(super) fn deviation(self, alone: f64) -> f64 {
@@ -35,8 +41,8 @@ impl ModelError {
 /// The errors are fitted to the first half of the links of docs/results/advise.md; the other half tests them.
 const DOWNLOADS: ModelError = ModelError { late_ms: 1.1, ms: 0.2, share: 0.0 };
 const PAGES: ModelError = ModelError { late_ms: 0.0, ms: 0.0, share: 0.013 };
-/// Calls and videos were not raced.
-const UNKNOWN: ModelError = PAGES;
+/// Calls and videos were not raced, so their error is assumed.
+const ASSUMED: ModelError = PAGES;
 
 impl Load {
     /// Returns the measure of the line. In an outage the tail counts.
@@ -78,7 +84,7 @@ pub(super) const LOADS: [Load; 5] = [
         measure: "bit_rate_mbps",
         tail: None,
         is_short: false,
-        model: UNKNOWN,
+        model: ASSUMED,
     },
 ];
 
@@ -89,7 +95,7 @@ pub(super) const CALLS: Load = Load {
     measure: "message_delay_median_ms",
     tail: Some("message_delay_p99_ms"),
     is_short: false,
-    model: UNKNOWN,
+    model: ASSUMED,
 };
 
 /// An outage of a path during a call.
@@ -98,7 +104,10 @@ pub(super) const OUTAGE: &str = "3s..5s";
 /// A change that may help more than a second path: its name, what it is for, and its settings.
 pub(super) const REMEDIES: [(&str, &[(&str, &str)]); 3] = [
     ("a slow start that ends before the queue is full (--hystart on)", &[("hystart", "on")]),
-    ("larger buffers (--rcvbuf 16MiB --sndbuf 16MiB)", &[("rcvbuf", "16MiB"), ("sndbuf", "16MiB")]),
+    (
+        "larger buffers (SO_RCVBUF and SO_SNDBUF of 16 MiB)",
+        &[("rcvbuf", "16MiB"), ("sndbuf", "16MiB")],
+    ),
     (
         "a short queue at the bottleneck of each link (CoDel or cake in its router)",
         &[("aqm", "codel")],

@@ -55,7 +55,8 @@ pub struct Options {
 /// What the advice needs of its caller.
 #[derive(Clone, Copy)]
 pub struct AdviceControl<'a> {
-    /// Called after each draw with the number of ended draws and the total.
+    /// Called after each draw with the number of ended draws and the total. With a search for the first path, the links are
+    /// drawn twice.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
     /// Once true, no further run begins.
     pub cancelled: &'a AtomicBool,
@@ -72,7 +73,7 @@ struct Played {
     tails: Vec<f64>,
     /// With the other paths as backups of each path; empty if there is no outage.
     backups: Vec<f64>,
-    /// With each path after the first one as the first; empty if the first path does not matter.
+    /// With each path after the first one as the first; only for short loads, if the order is kept.
     firsts: Vec<f64>,
     shares: Vec<f64>,
     extra: f64,
@@ -95,8 +96,8 @@ struct GoalRun {
 /// A load with the path that has an outage.
 type Case = (&'static Load, Option<usize>);
 
-/// Draws links, runs the loads over them and advises. Connections begin on the path that is best for that, unless the
-/// order is to be kept.
+/// Draws links, runs the loads over them and advises. Connections begin on the path on which small downloads and pages
+/// are fastest, unless the order is kept.
 ///
 /// # Errors
 /// If a path or a setting is refused, before any run.
@@ -166,6 +167,9 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
     for (load, down) in &cases {
         let scenario = maker.scenario(0, load, *down, &[])?;
         advice.shared = goals::bottleneck(&scenario);
+        if let Some(path) = down {
+            maker.scenario(0, load, *down, &[("backup", &path.to_string())])?;
+        }
     }
     let played: Vec<(u32, Vec<Played>)> = maker
         .draws(maker.phases - 1, &|draw| cases.iter().map(|case| maker.play(draw, case)).collect());
@@ -246,15 +250,21 @@ impl<W: World> Maker<'_, W> {
         for (at, (raw, path)) in raw.paths.iter_mut().zip(self.paths).enumerate() {
             raw.fields = path.draw(seed);
             let place = raw.name.place.clone();
-            let mut add = |key: &str, text: &str| {
-                raw.fields.push((key.to_owned(), PlacedText::new(&place, text)));
+            let mut set = |key: &str, text: Option<&str>| {
+                raw.fields.retain(|it| it.0 != key);
+                let text = text.map(|it| (key.to_owned(), PlacedText::new(&place, it)));
+                raw.fields.extend(text);
             };
-            if down == Some(at) {
-                add("down", OUTAGE);
+            for (key, text) in changes {
+                match *key {
+                    "aqm" => set("aqm", Some(text)),
+                    "backup" => set("backup", (*text != at.to_string()).then_some("on")),
+                    _ => {}
+                }
             }
-            changes.iter().filter(|it| it.0 == "aqm").for_each(|it| add(it.0, it.1));
-            if changes.iter().any(|it| it.0 == "backup" && it.1 != at.to_string()) {
-                add("backup", "on");
+            // A path may have other outages, too.
+            if down == Some(at) {
+                raw.fields.push(("down".to_owned(), PlacedText::new(&place, OUTAGE)));
             }
         }
         // Connections begin on the first path.
@@ -286,8 +296,8 @@ impl<W: World> Maker<'_, W> {
         for cell in cells(&scenario) {
             let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
             let bonded = matches!(cell.subject, Subject::Scheduler(_));
-            let late_ms = if bonded { load.model.late_ms } else { 0.0 };
-            played.values.push(value(&outcome, load.measure, &scenario) + late_ms);
+            let measured = value(&outcome, load.measure, &scenario);
+            played.values.push(if bonded { load.model.live(measured) } else { measured });
             if let Some(tail) = load.tail {
                 played.tails.push(value(&outcome, tail, &scenario));
             }
@@ -307,7 +317,7 @@ impl<W: World> Maker<'_, W> {
         // The path of an outage with the others as its backups.
         if let Some(path) = down {
             played.backups.push(self.changed(draw, (load, *down), ("backup", *path))?);
-        } else if load.is_short && self.options.keep_order {
+        } else if load.is_short && self.options.keep_order && self.options.loads.is_empty() {
             played.firsts = self.firsts(draw, load)?;
         }
         Some(played)
@@ -327,7 +337,7 @@ impl<W: World> Maker<'_, W> {
         let seed = run_seed(self.options.seed, draw);
         let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
         let value = value(&outcome, load.measure_of_line(down.is_some()), &scenario);
-        Some(value + load.model.late_ms)
+        Some(load.model.live(value))
     }
 
     /// Runs a load with a goal; `None` if it was cancelled.
@@ -342,7 +352,7 @@ impl<W: World> Maker<'_, W> {
         let seed = run_seed(self.options.seed, draw);
         let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
         let measure = load.measure_of_line(down.is_some());
-        let value = value(&outcome, measure, &scenario) + load.model.late_ms;
+        let value = load.model.live(value(&outcome, measure, &scenario));
         Some(GoalRun { value, path_bytes: bytes(&outcome) })
     }
 
@@ -358,7 +368,7 @@ impl<W: World> Maker<'_, W> {
                     let cell = cells(&scenario).into_iter().next()?;
                     let seed = run_seed(self.options.seed, *draw);
                     let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-                    let after = value(&outcome, load.measure, &scenario) + load.model.late_ms;
+                    let after = load.model.live(value(&outcome, load.measure, &scenario));
                     Some(better(load.measure, after, before))
                 };
                 let first = played.iter().take(REMEDY_DRAWS as usize);

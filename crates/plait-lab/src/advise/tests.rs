@@ -243,6 +243,43 @@ fn the_order_is_kept_if_it_is_asked_for() {
     assert!((gain / faster - 1.0).abs() < 0.1, "{gain} {faster}");
 }
 
+/// The second path would be faster to begin on, but it costs more, or is a backup. A backup has all lines, too.
+#[test]
+fn connections_do_not_begin_on_a_path_that_is_spared() {
+    let slow = "a:rate=10mbit,rtt=150ms,queue=100ms,loss=0%";
+    for spared in ["cost=2", "quota=1GB", "backup"] {
+        let fast = format!("b:rate=10mbit,rtt=30ms,queue=100ms,loss=0%,{spared}");
+        let advice = asked(&[slow, &fast], 3).unwrap();
+        assert_eq!((advice.first, &advice.paths[0][..]), (None, "a"), "{spared}");
+        assert_eq!((advice.drawn.draws, advice.lines.len()), (3, 7), "{spared}");
+    }
+}
+
+#[test]
+fn an_interrupted_search_is_no_answer() {
+    let mut raw = RawScenario::new();
+    raw.argument("path", "a:rate=10mbit,rtt=150ms").unwrap();
+    raw.argument("path", "b:rate=10mbit,rtt=30ms").unwrap();
+    let options = Options {
+        raw,
+        draws: 4,
+        seed: 1,
+        spread: 1.25,
+        jobs: NonZeroUsize::new(1),
+        command: "plait advise".to_owned(),
+        loads: Vec::new(),
+        keep_order: false,
+    };
+    let cancelled = AtomicBool::new(false);
+    // The third draw of the search ends, and no more.
+    let progress = |done: usize, _: usize| cancelled.store(done >= 3, Ordering::Relaxed);
+    let control = AdviceControl { progress: &progress, cancelled: &cancelled, read: &no_files };
+    let advice = advise(&options, &Simulator, &control).unwrap();
+    assert!(advice.interrupted && advice.first.is_none() && advice.paths == ["a", "b"]);
+    assert_eq!(advice.answer, "Cannot tell: interrupted before the first draw ended.");
+    assert_eq!(advice.take, None);
+}
+
 #[test]
 fn the_order_of_equal_paths_does_not_matter() {
     let link = "rate=10mbit,rtt=30ms,queue=100ms,loss=0%";

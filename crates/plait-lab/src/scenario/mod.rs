@@ -143,7 +143,7 @@ pub struct Transport {
     pub send_cost: Span,
     /// The kernel that both ends behave as.
     pub kernel: Kernel,
-    /// The kernel that the end behaves as that receives the data of the workload.
+    /// The kernel as which the receiver of the data of the workload behaves.
     pub receiver: Kernel,
     /// Whether and how the segments of a window are spread.
     pub pacing: PacingUse,
@@ -359,7 +359,7 @@ impl Scenario {
         config.window.slow_start_limit = u32::MAX;
     }
 
-    /// Applies the part of this profile that counts at the end that receives the data.
+    /// Applies the part of the profile of Linux 6.18 that counts at the receiver of the data.
     fn receive_as_linux_6_18(&self, config: &mut Config, mut buffers: KernelBuffers) {
         if !matches!(self.transport.rcvbuf, DEFAULT_RCVBUF | AUTO_RCVBUF) {
             // The kernel doubles the value of SO_RCVBUF, and no longer tunes the buffer.

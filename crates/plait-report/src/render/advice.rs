@@ -170,9 +170,10 @@ fn megabytes(bytes: f64) -> String {
 
 /// Explains the columns, except those that are left out.
 pub(crate) fn legend(advice: &Advice, left_out: &[&str]) -> String {
+    let interrupted = if advice.interrupted { ", interrupted" } else { "" };
     let mut text = format!(
-        "Over {} links drawn from what is known. gain: how much better the bonded links are than the best path alone \
-         (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten draws. tail: the gain in \
+        "Over {} links drawn from what is known{interrupted}. gain: how much better the bonded links are than the best path alone \
+         (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten gains. tail: the gain in \
          the slowest tenth of the draws, for calls in the slowest hundredth of the messages.",
         advice.drawn.draws,
     );
@@ -223,11 +224,6 @@ fn first_sentence(advice: &Advice) -> Option<String> {
     Some(format!("Bonded connections begin on {}, which makes {}.", first.path, gains(first)))
 }
 
-/// Returns the path to begin on in place of the first one.
-fn other_first(advice: &Advice) -> Option<&str> {
-    advice.remedies.iter().find_map(|it| it.first.as_ref()).map(|it| it.path.as_str())
-}
-
 /// Introduces the commands.
 pub(crate) const ABOUT_COMMANDS: &str = "To bond them, put the device or the address of each path in place of its \
     name (docs/guides/deploy.md has a dry run):";
@@ -244,7 +240,7 @@ pub(crate) struct Command {
 /// Returns none if there is no goal to take.
 pub(crate) fn commands(advice: &Advice) -> Vec<Command> {
     let Some(goal) = advice.take.as_ref().map(|it| it.goal.as_str()) else { return Vec::new() };
-    let first = first_path(advice).or_else(|| other_first(advice));
+    let first = first_path(advice);
     let mut paths: Vec<&String> = advice.paths.iter().collect();
     paths.sort_by_key(|path| Some(path.as_str()) != first);
     let each = |flag: &str| -> String {

@@ -146,8 +146,8 @@ impl Flights {
         }
     }
 
-    /// Returns true if `test` holds for one of `count` segments from the left edge, without the repairs for which
-    /// it waits.
+    /// Returns true if `test` holds for one of `count` segments from the left edge. Repairs and segments that were
+    /// passed on are ignored, so it may be true too often. `first` decides.
     #[inline]
     pub(super) fn any_of_first(&self, count: usize, test: impl Fn(&Flight) -> bool) -> bool {
         self.list.iter().take(count).any(test)
