@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     links: Option<String>,
     /// Begin on the first path, even if another one is better
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     keep_order: bool,
     /// Range of a rate that is given without one
     ///
