@@ -79,10 +79,8 @@ impl Memory {
             if out.explain {
                 out.note("ahead_segments", Some(subflow), (offset / mss) as f64);
             }
-            let burst = match paths.burst(path) {
-                Some(most) if offset == 0 && len == mss => self.begin_burst(view, path, most),
-                _ => None,
-            };
+            let most = if offset == 0 && len == mss { paths.burst(path) } else { None };
+            let burst = most.and_then(|most| self.begin_burst(view, path, most));
             return Some(Placed { subflow, offset, grant: burst.unwrap_or(len) });
         }
         None
