@@ -2,7 +2,7 @@
 
 use super::judge::NOTABLE;
 use super::loads::LOADS;
-use super::{FirstLine, FirstPath, Gain, Load, Maker, Played, Remedy, better};
+use super::{FirstLine, FirstPath, Gain, Load, Maker, Played, Remedy, better, goals};
 use crate::compare::World;
 use crate::error::ScenarioError;
 use crate::scenario::RawPath;
@@ -24,7 +24,7 @@ pub(super) fn better_path<W: World>(
         loads.iter().map(one).collect()
     };
     let played = maker.draws(0, &play);
-    if played.len() < maker.options.draws.max(1) as usize {
+    if played.len() < maker.total() as usize {
         return Ok(None);
     }
     let lines_of = |at: usize| {
@@ -33,20 +33,19 @@ pub(super) fn better_path<W: World>(
     };
     let firsts: Vec<Vec<FirstLine>> = (0..loads.len()).map(lines_of).collect();
     let names: Vec<String> = maker.paths.iter().map(|it| it.name().to_owned()).collect();
-    let found = remedy(&firsts, &names).and_then(|it| it.first);
-    Ok(found.filter(|it| may_be_first(maker, &it.path)))
+    let paths = &maker.options.raw.paths;
+    let may_be = |at: usize| {
+        let both = paths.first().zip(paths.get(at));
+        both.is_some_and(|(first, other)| may_be_first(first, other))
+    };
+    Ok(remedy(&firsts, &names, &may_be).and_then(|it| it.first))
 }
 
-/// Returns true if data may go to a path at any time, and costs no more there than on the first one.
-fn may_be_first<W: World>(maker: &Maker<'_, W>, name: &str) -> bool {
-    let paths = &maker.options.raw.paths;
-    let spared = |path: &RawPath| path.field("quota").is_some() || path.field("backup").is_some();
-    let cost = |path: &RawPath| -> u32 {
-        path.field("cost").and_then(|it| it.text.trim().parse().ok()).unwrap_or(0)
-    };
-    let other = paths.iter().find(|it| it.name.text == name);
-    let (Some(first), Some(other)) = (paths.first(), other) else { return false };
-    !spared(other) && cost(other) <= cost(first)
+/// Returns true if data may go to the path `other` at any time, and costs no more there than on the `first` one.
+fn may_be_first(first: &RawPath, other: &RawPath) -> bool {
+    let backup = other.field("backup").is_some_and(|it| it.text.trim() != "off");
+    let (first, other) = (goals::price(first), goals::price(other));
+    !backup && other.quota.is_none() && other.cost <= first.cost
 }
 
 /// Returns the results of a load with each path after the first one as the first of `paths`; nothing if the first path
@@ -73,10 +72,15 @@ fn is_worse(gain: &Gain) -> bool {
 }
 
 /// Returns the path to begin on in place of the first one: a load gains, and none gets slower. Among several it is the
-/// one with the largest product of gains. `firsts` has the lines of each load.
-pub(super) fn remedy(firsts: &[Vec<FirstLine>], paths: &[String]) -> Option<Remedy> {
+/// one with the largest product of gains. `firsts` has the lines of each load. Only paths at places for which `may_be`
+/// holds are taken.
+pub(super) fn remedy(
+    firsts: &[Vec<FirstLine>],
+    paths: &[String],
+    may_be: &dyn Fn(usize) -> bool,
+) -> Option<Remedy> {
     let mut best: Option<(f64, Remedy)> = None;
-    for (nth, path) in paths.iter().skip(1).enumerate() {
+    for (nth, path) in paths.iter().skip(1).enumerate().filter(|(nth, _)| may_be(nth + 1)) {
         let lines: Vec<&FirstLine> = firsts.iter().filter_map(|it| it.get(nth)).collect();
         let product: f64 = lines.iter().map(|it| it.gain.median).product();
         let slower = lines.iter().any(|it| is_worse(&it.gain));
@@ -110,7 +114,7 @@ mod tests {
         let firsts: Vec<Vec<FirstLine>> =
             loads.iter().map(|gains| gains.iter().map(line).collect()).collect();
         let paths = ["a", "b", "c"].map(str::to_owned);
-        remedy(&firsts, &paths).map(|it| it.first.unwrap().path)
+        remedy(&firsts, &paths, &|_| true).map(|it| it.first.unwrap().path)
     }
 
     #[test]

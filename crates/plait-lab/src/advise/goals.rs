@@ -1,7 +1,8 @@
 //! The goal to take: what each goal makes of the loads, if paths have a price.
 
-use super::{Advice, Gain, GoalLine, Line, Load, Played, Price, Verdict, better, judge, values_of};
-use crate::scenario::{Path, RawScenario, Scenario};
+use super::line::values_of;
+use super::{Advice, Gain, GoalLine, Line, Load, Played, Price, Verdict, better, judge};
+use crate::scenario::{Path, RawPath, RawScenario, Scenario};
 use plait_sched::Goal;
 
 /// The default goal.
@@ -18,7 +19,7 @@ pub(super) fn others() -> impl Iterator<Item = &'static str> {
 
 /// Returns what is known of each path, as given.
 pub(super) fn known(raw: &RawScenario) -> Vec<String> {
-    let text = |path: &crate::scenario::RawPath| {
+    let text = |path: &RawPath| {
         let fields = path.fields.iter().map(|(key, given)| match given.text.as_str() {
             "" => key.clone(),
             text => format!("{key}={text}"),
@@ -28,13 +29,16 @@ pub(super) fn known(raw: &RawScenario) -> Vec<String> {
     raw.paths.iter().map(text).collect()
 }
 
-/// Returns the cost and the quota of each path; an empty list if no path has either. The scenario refuses bad values
-/// before any run.
-pub(super) fn prices(raw: &RawScenario) -> Vec<Price> {
-    let price = |path: &crate::scenario::RawPath| Price {
+/// Returns the cost and the quota of a path. The scenario refuses bad values before any run.
+pub(super) fn price(path: &RawPath) -> Price {
+    Price {
         cost: path.field("cost").and_then(|it| it.text.trim().parse().ok()).unwrap_or(0),
         quota: path.field("quota").map(|it| it.text.clone()),
-    };
+    }
+}
+
+/// Returns the cost and the quota of each path; an empty list if no path has either.
+pub(super) fn prices(raw: &RawScenario) -> Vec<Price> {
     let prices: Vec<Price> = raw.paths.iter().map(price).collect();
     let has_price = |it: &Price| it.cost > 0 || it.quota.is_some();
     if prices.iter().any(has_price) { prices } else { Vec::new() }

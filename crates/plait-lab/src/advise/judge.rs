@@ -1,10 +1,8 @@
 //! What the runs say: the gain by workload, and the advice that follows.
 
+use super::links::UPPER;
 use super::{Advice, Gain, Line, Load, Verdict};
 use crate::stats::{deviation, median, percentile};
-
-/// The share of gains below the upper end of an interval of 80 %.
-const UPPER: f64 = 0.9;
 
 /// Smallest typical gain that is worth a second path, and smallest loss that speaks against it.
 pub(super) const NOTABLE: f64 = 1.05;

@@ -6,8 +6,8 @@ use crate::scenario::{PlacedText, RawScenario};
 use crate::stats::deviation;
 use plait_base::RandomStream;
 
-/// The share of draws below the upper end of a range. A range is an 80 % interval.
-const UPPER: f64 = 0.9;
+/// The share of draws, and of gains, below the upper end of a range. A range is an 80 % interval.
+pub(super) const UPPER: f64 = 0.9;
 /// Factor of an RTT that is given without a range, from the middle to either end of its 80 % interval.
 const RTT_FACTOR: f64 = 1.1;
 /// Least and largest queue in ms, if the queue is unknown.

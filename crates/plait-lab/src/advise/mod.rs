@@ -5,6 +5,7 @@ mod document;
 mod first;
 mod goals;
 mod judge;
+mod line;
 mod links;
 mod loads;
 
@@ -174,7 +175,7 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
     let played: Vec<(u32, Vec<Played>)> = maker
         .draws(maker.phases - 1, &|draw| cases.iter().map(|case| maker.play(draw, case)).collect());
     advice.drawn.draws = u32::try_from(played.len()).unwrap_or(u32::MAX);
-    advice.interrupted = advice.drawn.draws < maker.options.draws.max(1);
+    advice.interrupted = advice.drawn.draws < maker.total();
     let mut firsts: Vec<Vec<FirstLine>> = Vec::new();
     for (at, (load, down)) in cases.iter().enumerate() {
         let of_case: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
@@ -182,7 +183,7 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
         let calls = advice.lines.iter().find(|it| it.name == CALLS.name);
         let own = calls.and_then(|it| advice.paths.iter().position(|path| *path == it.best_path));
         let outage = down.map(|path| (path, own.unwrap_or(path)));
-        if let Some(line) = line(load, outage, &of_case, &advice.paths) {
+        if let Some(line) = line::line(load, outage, &of_case, &advice.paths) {
             firsts.push(first::lines(load, &of_case, advice.paths.len()));
             advice.goals.extend(goals::lines(load, &line, &of_case, advice));
             advice.lines.push(line);
@@ -190,7 +191,7 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
     }
     if !advice.interrupted && all {
         advice.remedies = maker.remedies(&played);
-        advice.remedies.extend(first::remedy(&firsts, &advice.paths));
+        advice.remedies.extend(first::remedy(&firsts, &advice.paths, &|_| true));
         advice.remedies.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     }
     Ok(())
@@ -207,13 +208,18 @@ struct Maker<'a, W> {
 }
 
 impl<W: World> Maker<'_, W> {
+    /// Returns the number of draws in a phase.
+    fn total(&self) -> u32 {
+        self.options.draws.max(1)
+    }
+
     /// Plays each draw in a phase. Returns the draws in their order; those that were cancelled are missing.
     fn draws<T: Send>(
         &self,
         phase: usize,
         play: &(dyn Fn(u32) -> Option<T> + Sync),
     ) -> Vec<(u32, T)> {
-        let draws = self.options.draws.max(1);
+        let draws = self.total();
         let (before, total) = (phase * draws as usize, self.phases * draws as usize);
         let played: Mutex<Vec<(u32, T)>> = Mutex::new(Vec::new());
         let (next, done) = (AtomicU32::new(0), AtomicUsize::new(before));
@@ -405,91 +411,9 @@ fn better(measure: &str, ours: f64, theirs: f64) -> f64 {
     if is_higher_better(measure) { ours / theirs } else { theirs / ours }
 }
 
-/// Returns the line of a load; `None` without a draw.
-///
-/// `outage` has the path that fails, and the best path alone without an outage.
-fn line(
-    load: &Load,
-    outage: Option<(usize, usize)>,
-    played: &[&Played],
-    paths: &[String],
-) -> Option<Line> {
-    let down = outage.map(|it| it.0);
-    let measure = load.measure_of_line(down.is_some());
-    let values = |of: usize| values_of(played, of, down.is_some());
-    let bonded = values(0);
-    let best = match outage {
-        Some((_, own)) => own,
-        None => {
-            let rank = |path: &usize| median(&values(*path + 1)).unwrap_or(f64::NAN);
-            let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));
-            let all = 0..paths.len();
-            if is_higher_better(measure) { all.max_by(order)? } else { all.min_by(order)? }
-        }
-    };
-    let alone = values(best + 1);
-    let ratios = |ours: &[f64], theirs: &[f64]| -> Vec<f64> {
-        ours.iter().zip(theirs).map(|(ours, theirs)| better(measure, *ours, *theirs)).collect()
-    };
-    let gain = Gain::live(&ratios(&bonded, &alone), &alone, load)?;
-    let tail = match load.tail {
-        Some(tail) => {
-            let of = |at: usize| -> Vec<f64> {
-                played.iter().filter_map(|it| it.tails.get(at).copied()).collect()
-            };
-            better(tail, median(&of(0))?, median(&of(best + 1))?)
-        }
-        None => better(measure, slowest_tenth(measure, &bonded)?, slowest_tenth(measure, &alone)?),
-    };
-    let backups: Vec<f64> = played.iter().flat_map(|it| it.backups.iter().copied()).collect();
-    let means = |of: &dyn Fn(&Played) -> &[f64]| mean_of_each(played, paths.len(), of);
-    Some(Line {
-        name: match down {
-            Some(path) => format!("{} while {} is down", load.name, paths.get(path)?),
-            None => load.name.to_owned(),
-        },
-        workload: load.workload.to_owned(),
-        outage: down.is_some(),
-        measure: measure.to_owned(),
-        best_path: paths.get(best)?.clone(),
-        alone: median(&alone)?,
-        bonded: median(&bonded)?,
-        gain,
-        tail,
-        backup: Gain::live(&ratios(&backups, &alone), &alone, load).filter(|_| down == Some(best)),
-        shares: means(&|it: &Played| &it.shares),
-        extra: played.iter().map(|it| it.extra).sum::<f64>() / played.len().max(1) as f64,
-        path_bytes: means(&|it: &Played| &it.path_bytes),
-        extra_bytes: means(&|it: &Played| &it.extra_bytes),
-        verdict: gain.verdict(),
-    })
-}
-
-/// Returns the measure of the line in every draw: of the default scheduler (0), or of a path alone (from 1).
-fn values_of(played: &[&Played], of: usize, outage: bool) -> Vec<f64> {
-    let list = |it: &&Played| -> Option<f64> {
-        let list = if outage { &it.tails } else { &it.values };
-        list.get(of).copied()
-    };
-    played.iter().filter_map(list).collect()
-}
-
-/// Returns the mean over the draws for each path.
-fn mean_of_each(played: &[&Played], paths: usize, of: &dyn Fn(&Played) -> &[f64]) -> Vec<f64> {
-    let sum = |at: usize| -> f64 { played.iter().filter_map(|it| of(it).get(at)).sum() };
-    (0..paths).map(|at| sum(at) / played.len().max(1) as f64).collect()
-}
-
 /// Returns the payload bytes of a run on each path.
 fn bytes(outcome: &RunOutcome) -> Vec<f64> {
     outcome.measures.paths.iter().map(|path| path.sent_bytes as f64).collect()
-}
-
-/// Returns the value that the worst tenth of the draws exceeds.
-fn slowest_tenth(measure: &str, values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    crate::stats::percentile(&sorted, if is_higher_better(measure) { 10.0 } else { 90.0 })
 }
 
 #[cfg(test)]

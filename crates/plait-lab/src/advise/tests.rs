@@ -255,6 +255,18 @@ fn connections_do_not_begin_on_a_path_that_is_spared() {
     }
 }
 
+/// The fastest of three paths costs more, so the next one is taken.
+#[test]
+fn a_costly_path_does_not_keep_another_one_from_being_first() {
+    let paths = [
+        "a:rate=8mbit,rtt=200ms,queue=100ms,loss=0%",
+        "b:rate=8mbit,rtt=60ms,queue=100ms,loss=0%,backup=off",
+        "c:rate=8mbit,rtt=25ms,queue=100ms,loss=0%,cost=1",
+    ];
+    let advice = asked(&paths, 3).unwrap();
+    assert_eq!(advice.first.map(|it| it.path).as_deref(), Some("b"));
+}
+
 #[test]
 fn an_interrupted_search_is_no_answer() {
     let mut raw = RawScenario::new();
