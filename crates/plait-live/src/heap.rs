@@ -3,6 +3,7 @@
 //! The allocator of glibc returns only the end of its heap. After a burst of connections a few blocks that stay
 //! in use keep all free pages below them.
 
+use crate::sys;
 use plait_base::{Span, Time};
 
 /// Interval of the checks while memory may have to be returned.
@@ -39,7 +40,7 @@ impl Heap {
         }
         self.checks_at = now + CHECK_INTERVAL;
         if self.falls_to(used_bytes()) {
-            trim();
+            sys::return_free_memory();
         }
     }
 
@@ -50,21 +51,6 @@ impl Heap {
         falls
     }
 }
-
-/// Returns all free pages of the heap to the operating system.
-#[cfg(target_env = "gnu")]
-#[expect(
-    unsafe_code,
-    reason = "no safe function of a library returns the free pages of glibc's heap"
-)]
-fn trim() {
-    // SAFETY: `malloc_trim` has no preconditions, and it changes no memory in use.
-    unsafe { libc::malloc_trim(0) };
-}
-
-/// Other allocators return pages by themselves.
-#[cfg(not(target_env = "gnu"))]
-fn trim() {}
 
 #[cfg(test)]
 mod tests {

@@ -40,6 +40,7 @@ mod settings_of_host;
 mod signals;
 pub mod socks;
 mod stdout;
+mod sys;
 pub mod systemd;
 mod traffic;
 pub mod transfer;

@@ -1,4 +1,4 @@
-use crate::Signals;
+use crate::sys;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io;
@@ -82,10 +82,8 @@ impl Namespace {
     /// # Errors
     /// If the process may not enter the namespace, or if the program cannot be started.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        self.within(|| {
-            Signals::release_thread()?;
-            command.spawn()
-        })?
+        let command = sys::release_signals(command);
+        self.within(|| command.spawn())?
     }
 
     /// Runs `f` on a new thread in the namespace and returns its result.

@@ -17,7 +17,8 @@ pub struct Signals {
     fd: SignalFd,
 }
 
-fn signals() -> SigSet {
+/// Returns the signals that a process takes over.
+pub(crate) fn taken_over() -> SigSet {
     let mut set = SigSet::empty();
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         set.add(signal);
@@ -32,17 +33,9 @@ impl Signals {
     /// # Errors
     /// If the process has no file descriptor left.
     pub fn take_over() -> io::Result<Signals> {
-        let set = signals();
+        let set = taken_over();
         set.thread_block()?;
         Ok(Signals { fd: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)? })
-    }
-
-    /// Restores the default actions of the signals for the calling thread. Programs that it starts then get them, too.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
-    pub fn release_thread() -> io::Result<()> {
-        Ok(signals().thread_unblock()?)
     }
 
     /// Waits for the next signal.
