@@ -37,7 +37,8 @@ impl Memory {
         if !self.flights.any_of_first(LATE_SEGMENTS, |flight| paths.may_be_late(flight)) {
             return None;
         }
-        let late = self.flights.first(view, LATE_SEGMENTS, |flight| {
+        let may_be_late = |flight: &Flight| paths.may_be_late(flight);
+        let late = self.flights.first(view, LATE_SEGMENTS, may_be_late, |flight| {
             let useful = !paths.rules.copying.repair
                 || !flight.lost
                 || paths.is_sooner_elsewhere(view, flight);
@@ -48,10 +49,16 @@ impl Memory {
 
     /// Copies data that another path delivers sooner than its carrier.
     pub(super) fn stalled(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        if !paths.iter().any(|it| paths.may_copy(it, view, 1)) {
+            return None;
+        }
         let least = paths.iter().map(|it| it.arrives_in(u64::from(it.view.mss))).min()?;
-        let flight = self.flights.first(view, STALLED_SEGMENTS, |flight| {
+        let calms = paths.calms(view, &self.flights.ways);
+        let may_need = |flight: &Flight| calms.of(flight.subflow).may_end(flight);
+        let flight = self.flights.first(view, STALLED_SEGMENTS, may_need, |flight| {
             let waits = flight.arrives > view.now + least;
-            paths.is_due(view, flight) || (waits && paths.is_sooner_elsewhere(view, flight))
+            calms.of(flight.subflow).is_late(flight)
+                || (waits && paths.is_sooner_elsewhere(view, flight))
         })?;
         self.copy_elsewhere(view, paths, &flight)
     }

@@ -154,21 +154,29 @@ impl Flights {
     }
 
     /// Returns the first of `count` segments from the left edge that one subflow alone has carried, that it has not
-    /// passed on, and for which `wanted` holds.
+    /// passed on, and for which `wanted` holds. `may_be` is true for these at least, without the repairs.
     pub(super) fn first(
         &self,
         view: &View<'_>,
         count: usize,
+        may_be: impl Fn(&Flight) -> bool,
         wanted: impl Fn(&Flight) -> bool,
     ) -> Option<Flight> {
-        let known = self.list.iter().take(count).filter_map(|it| self.known(it));
-        let mut flights = known.filter(wanted);
         let alone = |flight: &Flight| {
             view.queue.sent_from(flight.range.start).is_some_and(|sent| {
                 sent.range.start <= flight.range.start && sent.carried.len() == 1
             })
         };
-        flights.find(alone)
+        for flight in self.list.iter().take(count) {
+            if may_be(flight)
+                && let Some(flight) = self.known(flight)
+                && wanted(&flight)
+                && alone(&flight)
+            {
+                return Some(flight);
+            }
+        }
+        None
     }
 
     /// Returns the end of the last segment.

@@ -3,6 +3,7 @@
 use super::estimate::{Estimate, Moment, Rules, SOONER, bytes_in, time_for};
 use super::flights::Flight;
 use super::memory::Lane;
+use super::way::Way;
 use crate::rules::segment_len;
 use crate::{Outcome, View};
 use plait_base::{Span, SubflowId, SubflowSet, Time};
@@ -29,6 +30,40 @@ pub(super) struct Paths<'p, 'a> {
     mss: u64,
     pub(super) rules: &'p Rules,
     work: Work,
+}
+
+/// Which segments of one subflow need no copy, by the time at which they should arrive.
+#[derive(Clone, Copy)]
+pub(super) struct Calm {
+    /// A segment that should have arrived before is late.
+    from: Time,
+    /// Only a segment that should arrive later may arrive sooner elsewhere.
+    until: Time,
+}
+
+impl Calm {
+    /// Without this, all segments are late.
+    const NONE: Calm = Calm { from: Time::NEVER, until: Time::ZERO };
+
+    /// Returns true if a segment is late.
+    pub(super) fn is_late(self, flight: &Flight) -> bool {
+        flight.lost || flight.arrives < self.from
+    }
+
+    /// Returns true if a segment may need a copy.
+    pub(super) fn may_end(self, flight: &Flight) -> bool {
+        self.is_late(flight) || flight.arrives > self.until
+    }
+}
+
+/// The subflows of a connection, each with its calm.
+pub(super) struct Calms([Calm; SubflowId::MAX]);
+
+impl Calms {
+    #[inline]
+    pub(super) fn of(&self, subflow: SubflowId) -> Calm {
+        self.0.get(subflow.index()).copied().unwrap_or(Calm::NONE)
+    }
 }
 
 /// Sorts by arrival.
@@ -114,7 +149,7 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     /// Returns true if the path may take a copy of `len` bytes.
-    fn may_copy(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
+    pub(super) fn may_copy(&self, path: &Estimate<'_>, view: &View<'_>, len: u64) -> bool {
         path.view.price.copies && self.has_room(path, view, len)
     }
 
@@ -171,34 +206,47 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
     pub(super) fn is_late(&self, view: &View<'_>, flight: &Flight) -> bool {
-        let Some(path) = self.iter().find(|it| it.view.id == flight.subflow) else {
-            return self.is_late_at_rest(view, flight);
-        };
-        let varies = path.view.rttvar.times(4).min(path.min_rtt.times(2));
-        flight.lost
-            || self.now > flight.arrives + path.min_rtt.over(2) + varies + self.rules.copying.late
+        let patience = self.patience(view, flight.subflow);
+        patience.is_none_or(|it| flight.lost || self.now > flight.arrives + it)
     }
 
-    /// As `is_late`, if the paths have sent all the data at hand. A copy then takes the place of no other data.
-    pub(super) fn is_due(&self, view: &View<'_>, flight: &Flight) -> bool {
-        let path = self.iter().find(|it| it.view.id == flight.subflow);
+    /// Returns the time after its arrival for which a segment of a subflow is not late; `None` if that has no time.
+    ///
+    /// A carrier that takes no more data has time only if that is due to the price.
+    fn patience(&self, view: &View<'_>, carrier: SubflowId) -> Option<Span> {
+        let path = self.iter().find(|it| it.view.id == carrier).map(|it| (it.view, it.min_rtt));
+        let resting = || {
+            let it = view.subflow(carrier).filter(|it| it.price.resting && !it.pf)?;
+            Some((it, it.srtt.unwrap_or_default()))
+        };
+        let (subflow, rtt) = path.or_else(resting)?;
+        Some(rtt.over(2) + subflow.rttvar.times(4).min(rtt.times(2)) + self.rules.copying.late)
+    }
+
+    /// Returns for each subflow which of its segments need no copy, if a copy takes the place of no other data: the
+    /// paths have sent all the data at hand.
+    pub(super) fn calms(&self, view: &View<'_>, ways: &[Way; SubflowId::MAX]) -> Calms {
+        let least = self.iter().map(|it| it.arrival).min().unwrap_or_default();
         let eager = self.rules.copying.eager && self.work.at_hand < self.mss;
-        let Some(path) = path.filter(|_| eager) else {
-            return self.is_late(view, flight);
-        };
-        flight.lost || self.now > flight.arrives + path.min_rtt.over(2) + path.view.rttvar + SOONER
-    }
-
-    /// As `is_late`, for a segment whose carrier takes no more data. It has time only if that is due to
-    /// the price.
-    fn is_late_at_rest(&self, view: &View<'_>, flight: &Flight) -> bool {
-        let carrier = view.subflow(flight.subflow).filter(|it| it.price.resting && !it.pf);
-        carrier.is_none_or(|it| {
-            let srtt = it.srtt.unwrap_or_default();
-            let varies = it.rttvar.times(4).min(srtt.times(2));
-            flight.lost
-                || self.now > flight.arrives + srtt.over(2) + varies + self.rules.copying.late
-        })
+        let mut list = [Calm::NONE; SubflowId::MAX];
+        for subflow in view.subflows {
+            let id = subflow.id;
+            let (Some(calm), Some(way)) = (list.get_mut(id.index()), ways.get(id.index())) else {
+                continue;
+            };
+            let patience = match self.iter().find(|it| eager && it.view.id == id) {
+                Some(path) => Some(path.min_rtt.over(2) + subflow.rttvar + SOONER),
+                None => self.patience(view, id),
+            };
+            let ago = |it: Span| Time::from_nanos(view.now.since(Time::ZERO).minus(it).as_nanos());
+            calm.from = patience.map_or(Time::NEVER, ago);
+            let others = self.iter().filter(|it| it.view.id != id && self.may_copy(it, view, 1));
+            let elsewhere = others.map(|it| it.last_arrives_in(1)).min().unwrap_or(Span::MAX);
+            let until = view.now + elsewhere.max(least);
+            // Segments behind a repair arrive with it.
+            calm.until = if way.repair > until { Time::ZERO } else { until };
+        }
+        Calms(list)
     }
 
     /// Returns true if the carrier of a late segment makes progress, and repairs the segment before the
