@@ -2,10 +2,12 @@
 
 use super::Options;
 use super::links::{Case, Kind};
-use super::record::LOADS;
+use super::record::Load;
 use super::store::Store;
+use plait_app::measure::is_higher_better;
 use plait_lab::advise::{Advice, AdviceControl, Gain, advise};
 use plait_lab::links::{LinkFile, Values};
+use plait_lab::stats::speedup;
 use plait_lab::{Simulator, advise};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -52,42 +54,43 @@ pub(super) fn judge(options: &Options) -> Result<(), String> {
             continue;
         };
         let advice = advice(options, &measured)?;
-        for (load, _) in LOADS {
+        for load in &options.loads {
+            let Load { name, .. } = load;
             let Some(truth) = truth(&raced, load) else {
-                eprintln!("{}: {load}: no run counts", case.name);
+                eprintln!("{}: {name}: no run counts", case.name);
                 continue;
             };
-            let Some(line) = advice.lines.iter().find(|it| it.name == load) else {
+            let Some(line) = advice.lines.iter().find(|it| it.name == *name) else {
                 eprintln!("{}: {}", case.name, advice.answer);
                 break;
             };
             let outcome = Outcome { link: case.name.clone(), truth, gain: line.gain };
             let Gain { median, low, high } = line.gain;
             eprintln!(
-                "{}: {load}: {truth:.4}, advice {median:.4}, {low:.4} to {high:.4}",
+                "{}: {name}: {truth:.4}, advice {median:.4}, {low:.4} to {high:.4}",
                 case.name
             );
-            outcomes.entry(load).or_default().push(outcome);
+            outcomes.entry(name).or_default().push(outcome);
         }
     }
-    tables(&outcomes);
+    tables(options, &outcomes);
     Ok(())
 }
 
 /// Asks for advice with only what was measured.
-fn advice(options: &Options, measured: &Value) -> Result<Advice, String> {
+fn advice(given: &Options, measured: &Value) -> Result<Advice, String> {
     let text = measured["file"].as_str().ok_or("a measurement without a file of links")?;
     let file = LinkFile::from_toml("links.toml", text).map_err(|error| error.to_string())?;
     let mut raw = file.scenario(Values::Ranges).map_err(|error| error.to_string())?;
     raw.argument("cc", "cubic").map_err(|error| error.to_string())?;
     let options = advise::Options {
         raw,
-        draws: options.draws,
+        draws: given.draws,
         seed: 1,
         spread: 1.25,
         jobs: None,
         command: String::new(),
-        loads: LOADS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        loads: given.loads.iter().map(|it| it.name.to_owned()).collect(),
         keep_order: true,
     };
     let never = AtomicBool::new(false);
@@ -96,33 +99,39 @@ fn advice(options: &Options, measured: &Value) -> Result<Advice, String> {
     advise(&options, &Simulator, &control).map_err(|error| error.to_string())
 }
 
-/// Returns how much faster the bonded links are than plain TCP on the path on which it is fastest, by the medians of
+/// Returns how much better the bonded links are than plain TCP on the path on which it is best, by the medians of
 /// the live runs.
-fn truth(raced: &Value, load: &str) -> Option<f64> {
-    let rows = raced["loads"][load].as_array()?;
-    let fastest = |alone: bool| {
+fn truth(raced: &Value, load: &Load) -> Option<f64> {
+    let rows = raced["loads"][load.name].as_array()?;
+    let higher = is_higher_better(load.measure);
+    let best = |alone: bool| {
         let rows = rows.iter().filter(|row| {
             row["sender"].as_str().is_some_and(|sender| sender.starts_with("tcp:")) == alone
         });
-        rows.filter_map(|row| row["measures"][0]["live"]["median"].as_f64()).reduce(f64::min)
+        let measures = rows.filter_map(|row| row["measures"].as_array());
+        let medians = measures.filter_map(|list| {
+            let measure = list.iter().find(|it| it["name"] == load.measure)?;
+            measure["live"]["median"].as_f64()
+        });
+        medians.reduce(if higher { f64::max } else { f64::min })
     };
-    Some(fastest(true)? / fastest(false)?)
+    speedup(best(false)?, best(true)?, higher)
 }
 
-fn tables(outcomes: &BTreeMap<&str, Vec<Outcome>>) {
+fn tables(options: &Options, outcomes: &BTreeMap<&str, Vec<Outcome>>) {
     println!(
         "| load | links | sign right beyond 5 % | 80 % interval covers | 95 % | above | below |"
     );
     println!("|---|---|---|---|---|---|---|");
     let mut all: Vec<&Outcome> = Vec::new();
-    for (load, _) in LOADS {
+    for Load { name: load, .. } in &options.loads {
         let of: Vec<&Outcome> = outcomes.get(load).into_iter().flatten().collect();
         row(load, &of);
         all.extend(of);
     }
     row("all", &all);
     println!("\n| miss | load | true gain | advice | 80 % interval |\n|---|---|---|---|---|");
-    for (load, _) in LOADS {
+    for Load { name: load, .. } in &options.loads {
         for it in outcomes.get(load).into_iter().flatten() {
             let wrong = it.counts() && !it.has_right_sign();
             if wrong || !it.is_covered() {

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The kinds are `random` links, `shared` bottlenecks, and pairs `recorded` by others, from the directory of
-//! `PLAIT_DATA`. `record` needs root. A link takes about two minutes, and `--workers` of them run at once.
+//! `PLAIT_DATA`. `record` needs root. A link takes about two minutes, and `--workers` of them run at once. `--loads` takes
+//! names of the advice, such as `calls,video`. A race of `calls` takes 80 s, and one of `video` ten minutes.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::disallowed_types)]
 
 #[path = "../../../plait-live/benches/kernel_model/arguments.rs"]
@@ -24,6 +25,7 @@ mod store;
 
 use arguments::{number, range, refuse};
 use links::Kind;
+use record::{LOADS, Load};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -32,6 +34,8 @@ use std::process::Command;
 struct Options {
     dir: PathBuf,
     kind: Kind,
+    /// The loads that are raced and judged.
+    loads: Vec<Load>,
     /// The first seed, and the one after the last.
     seeds: (u64, u64),
     /// Links at a time.
@@ -76,6 +80,8 @@ fn options(args: &[String]) -> Options {
     let mut options = Options {
         dir: PathBuf::from("calibration"),
         kind: Kind::Random,
+        // Calls and videos take minutes.
+        loads: LOADS[..3].to_vec(),
         seeds: (1, 6),
         workers: 1,
         plait: env!("CARGO_BIN_EXE_plait").to_owned(),
@@ -91,13 +97,19 @@ fn options(args: &[String]) -> Options {
                 options.kind = Kind::named(value)
                     .unwrap_or_else(|| refuse(&format!("{name}: `{value}` is not possible")));
             }
+            "--loads" => {
+                let load = |name: &str| LOADS.into_iter().find(|it| it.name == name);
+                let all = value.split(',').map(load).collect::<Option<Vec<Load>>>();
+                options.loads =
+                    all.unwrap_or_else(|| refuse(&format!("{name}: `{value}` is not possible")));
+            }
             "--seeds" => options.seeds = range(name, value),
             "--workers" => options.workers = number::<usize>(name, value).clamp(1, 64),
             "--plait" => value.clone_into(&mut options.plait),
             "--draws" => options.draws = number::<u32>(name, value).min(10_000),
             "--time" => value.clone_into(&mut options.time),
             _ => refuse(&format!(
-                "`{name}`: give --dir, --kind, --seeds FROM..TO, --workers, --plait, --draws, --time or --again"
+                "`{name}`: give --dir, --kind, --loads, --seeds FROM..TO, --workers, --plait, --draws, --time or --again"
             )),
         }
     }
