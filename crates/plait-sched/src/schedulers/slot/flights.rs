@@ -167,16 +167,10 @@ impl Flights {
                 sent.range.start <= flight.range.start && sent.carried.len() == 1
             })
         };
-        for flight in self.list.iter().take(count) {
-            if may_be(flight)
-                && let Some(flight) = self.known(flight)
-                && wanted(&flight)
-                && alone(&flight)
-            {
-                return Some(flight);
-            }
-        }
-        None
+        self.list.iter().take(count).find_map(|flight| {
+            let known = if may_be(flight) { self.known(flight) } else { None };
+            known.filter(|it| wanted(it) && alone(it))
+        })
     }
 
     /// Returns the end of the last segment.
