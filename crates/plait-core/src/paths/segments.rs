@@ -197,11 +197,12 @@ impl Writer<'_> {
             _ => None,
         };
         let signals = subflow.has_ack_option(data);
-        // The first data is carried with MP_CAPABLE, which implies its mapping (RFC 8684 section
-        // 3.1). On a join, only its data has a DSS until our HMAC is acknowledged.
-        let join = subflow.origin().join;
-        let has_dss = data.tells_dss(mapping)
-            && (!signals || mapping.is_some_and(|range| join || range.start > Dsn::ZERO));
+        // The first data is carried with MP_CAPABLE, which implies its mapping, from the first byte of the
+        // subflow on (RFC 8684 section 3.1). On a join, only its data has a DSS until our HMAC is acknowledged.
+        let first = seq == SendSsn::FIRST && !subflow.origin().join;
+        let implied = |range: &DataRange| first && range.start == Dsn::ZERO;
+        let has_dss =
+            data.tells_dss(mapping) && (!signals || mapping.is_some_and(|range| !implied(&range)));
         let mut segment = ctx.blank_segment();
         let options = &mut segment.options;
         if has_dss {
@@ -210,8 +211,7 @@ impl Writer<'_> {
             options.dss = Some(data.dss(long, mapping.map(|range| (seq, range)), checksum));
         }
         if signals && (!has_dss || mapping.is_none()) {
-            let data_len =
-                mapping.filter(|range| range.start == Dsn::ZERO).map(|range| range.len() as u16);
+            let data_len = mapping.filter(implied).map(|range| range.len() as u16);
             let handshake = HandshakeOptions { subflow, data, config: rules.config };
             options.mptcp = handshake.of_ack(data_len, checksum).map(Box::new);
         }

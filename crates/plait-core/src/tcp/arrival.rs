@@ -10,8 +10,8 @@ use crate::tcp::recv::{Arrived, Receiver};
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
-use plait_base::{DataRange, Dsn, RecvRange, Span, Time};
-use plait_wire::{Dss, Flags, Mptcp, Payload, ResetReason, Segment};
+use plait_base::{DataRange, Dsn, RecvRange, RecvSsn, Span, Time};
+use plait_wire::{Dss, Flags, MpCapable, Mptcp, Payload, ResetReason, Segment};
 
 impl Subflow {
     /// Returns the DSN of a mapping with a wrong checksum.
@@ -205,11 +205,13 @@ impl Arrival<'_> {
             _ if data.receives_plain() => dsn_in_step(seq),
             Mode::Offered => None,
             Mode::Multipath | Mode::Plain => {
-                if let Some(Mptcp::Capable(capable)) = self.segment.options.mptcp.as_deref()
-                    && capable.data_len.is_some()
+                if let Some(Mptcp::Capable(MpCapable { data_len: Some(len), .. })) =
+                    self.segment.options.mptcp.as_deref()
                     && !subflow.origin().join
                 {
-                    return dsn_in_step(seq);
+                    // It maps the first bytes of the subflow (RFC 8684 section 3.1). A middlebox may have split them.
+                    let first = RecvRange::with_len(RecvSsn::FIRST, u64::from(*len));
+                    return dsn_in_step(seq).filter(|_| first.covers(self.range));
                 }
                 let mapped = match &self.segment.options.dss {
                     Some(Dss { mapping: Some(map), data_fin, .. }) => {

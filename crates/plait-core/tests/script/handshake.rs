@@ -1,7 +1,7 @@
 //! Handshakes: plain, MP_CAPABLE, and the fallback between them.
 
 use crate::harness::{KEY, MSS, SCALE, Script, capable_syn, multipath, plain, spec};
-use crate::segment::{ACK, PSH, SYN, want};
+use crate::segment::{ACK, PSH, SYN, Seg, want};
 use plait_base::Time;
 use plait_core::{Config, ConnectionState};
 use plait_wire::{Key, MpCapable, Mptcp};
@@ -140,6 +140,19 @@ fn a_mapping_beside_capable_says_nothing() {
     s.send(s.tx(0).data(0, FIRST).map(700, 1, FIRST as u16).mptcp(told));
     s.expect(want(0, ACK).ack(1 + FIRST).dack(u64::from(FIRST)));
     assert_eq!(s.skip(1_000), u64::from(FIRST));
+}
+
+/// R7: MP_CAPABLE maps the first data alone. Data behind that has no mapping.
+#[test]
+fn capable_maps_the_first_data_alone() {
+    let mut s = Script::open_server(multipath(), 1);
+    let told = capable(Some(KEY), s.remote_key, Some(FIRST as u16));
+    let mut send = || {
+        let data = s.tx(0).data(0, FIRST).mptcp(told.clone());
+        s.send(Seg { map: None, ..data });
+        s.skip(1_000)
+    };
+    assert_eq!([send(), send()], [FIRST.into(), 0]);
 }
 
 /// R7, R10: a server accepts first data on MP_CAPABLE as it does with a DSS.
