@@ -47,8 +47,7 @@ impl SegmentSizes {
     }
 
     /// Sets the sizes from our MTU and the peer's MSS, which excludes options (RFC 6691). Plain TCP
-    /// needs no room for a DSS, has no other subflow, and counts its window in such segments.
-    /// Otherwise the smallest size of all subflows is used.
+    /// needs no room for a DSS and has no other subflow. Otherwise the smallest size of all subflows is used.
     fn on_handshake(&mut self, config: &Config, plain: bool, peer_mss: u16) {
         let left = |room: u64| {
             let peer = u64::from(peer_mss).saturating_sub(room);
@@ -108,13 +107,12 @@ impl Paths {
         (&mut self.subflows[id], rules)
     }
 
-    /// Sets the segment sizes from the handshake of the subflow `id`.
+    /// Sets the segment sizes from the handshake of the subflow `id`. Its window counts in these segments (RFC 5681
+    /// section 2).
     pub(crate) fn size_segments(&mut self, data: &DataLevel, id: SubflowId) {
         let subflow = &mut self.subflows[id];
         self.sizes.on_handshake(&self.spec.config, data.plain(), subflow.negotiated().peer_mss);
-        if data.plain() {
-            subflow.window().resize(self.sizes.mss);
-        }
+        subflow.window().resize(self.sizes.mss);
     }
 
     /// Handles a handshake that succeeded while the first data, with our keys, was lost: the

@@ -65,6 +65,22 @@ fn after_a_fallback_in_the_handshake_segments_are_those_of_plain_tcp() {
     }
 }
 
+/// Windows count in segments that the peer accepts (RFC 5681 section 2): the first one has ten of them.
+#[test]
+fn the_first_window_has_segments_of_the_peers_mss() {
+    for told in [536, 1_240] {
+        let mut s = Script::client(spec(multipath(), 1, None));
+        s.after(20);
+        s.send(Seg { mss: Some(told), ..s.syn_ack(0) });
+        s.lose_all();
+        s.write(100_000);
+        // Timestamps and a DSS take 32 bytes, and MP_CAPABLE takes four more than a DSS.
+        let full = u32::from(told) - 32;
+        let lens: Vec<u32> = s.out.iter().map(|(_, seg, _)| seg.len).collect();
+        assert_eq!(lens, [[full - 4].as_slice(), &[full; 9]].concat());
+    }
+}
+
 /// R62 (RFC 9293 section 3.7.1): a SYN without an MSS means 536 bytes, or 1,220 over IPv6.
 /// Timestamps take 12 of them.
 #[test]
