@@ -98,11 +98,12 @@ impl Rtt {
         rto.min(MAX_RTO)
     }
 
-    /// Lengthens the timeout before the first sample to that of an earlier connection. It is never
-    /// shortened: RFC 6298 section 2.1 has one second without a measurement of this connection.
+    /// Lengthens the timeout before the first sample to that of an earlier connection, but not beyond the one after a
+    /// SYN that timed out: the earlier RTT may have had an outage in it. It is never shortened: RFC 6298 section 2.1
+    /// has one second without a measurement of this connection.
     pub(crate) fn expect(&mut self, srtt: Span, rttvar: Span) {
         let millis = self.timeout(srtt, rttvar).as_nanos() / 1_000_000;
-        let millis = u16::try_from(millis).unwrap_or(u16::MAX);
+        let millis = u16::try_from(millis).unwrap_or(u16::MAX).min(AFTER_SYN_TIMEOUT_MS);
         self.first_rto_ms = self.first_rto_ms.max(millis);
     }
 
@@ -171,12 +172,12 @@ mod tests {
         assert_eq!(rtt.rto(), ms(1_000));
         rtt.expect(ms(900), ms(100));
         assert_eq!(rtt.rto(), ms(1_300));
+        rtt.expect(ms(2_000), ms(500));
+        assert_eq!(rtt.rto(), ms(3_000));
+        rtt.expect(Span::MAX, ms(500));
+        assert_eq!(rtt.rto(), ms(3_000));
         rtt.start_data(true);
         assert_eq!(rtt.rto(), ms(3_000));
-        rtt.expect(ms(2_000), ms(500));
-        assert_eq!(rtt.rto(), ms(4_000));
-        rtt.expect(Span::MAX, ms(500));
-        assert_eq!(rtt.rto(), ms(65_535));
         rtt.sample(Time::ZERO, ms(40));
         assert_eq!(rtt.rto(), ms(240));
     }
