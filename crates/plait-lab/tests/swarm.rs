@@ -86,6 +86,15 @@ fn the_number_of_jobs_changes_nothing() {
 
 /// Shrunk cases that found bugs.
 const FOUND: &[&str] = &[
+    // The first data, sent again behind other data of its subflow, said that it was the first of the subflow: the
+    // peer took it for later data.
+    r#"{"seed":740006303,"paths":[{"jitter_us":15748,"rtt_us":44061},{}],"heals_ms":7932,"scheduler":"redundant","faults":[{"kind":"strip","path":0,"at":"all","from_ms":100,"to_ms":290},{"kind":"strip","path":1,"at":"data","from_ms":110,"to_ms":7550}],"settings":{"join":"after-synack","rto":"rfc200"},"client":{"send_bytes":1,"finish":"after-receipt","rcvbuf_bytes":65536},"server":{"send_bytes":1,"rcvbuf_bytes":65536}}"#,
+    // A remembered RTT of 25 s, of a subflow without data, delayed the retransmission of a DATA_FIN.
+    r#"{"seed":740000770,"paths":[{"rate_kbps":2205,"rtt_us":13931},{"rtt_us":5744},{"rate_kbps":2235,"rtt_us":8605}],"heals_ms":2178,"scheduler":"strict","faults":[{"kind":"loss","path":1,"ppm":135581},{"kind":"outage-of-all","from_ms":1,"to_ms":517},{"kind":"late-join","path":1,"to_ms":782}],"settings":{"join":"simultaneous","pacing":true},"memory":[{"rtt_us":4016950,"ssthresh_bytes":1235,"rate_kbps":12,"received_kbps":2331},{"end":"server","path":1,"rate_kbps":105120,"received_kbps":19,"rtt_us":25007767,"ssthresh_bytes":1031}],"connections":2,"client":{"send_bytes":123834,"mtu_bytes":576,"rcvbuf_bytes":536},"server":{"send_bytes":40617,"rcvbuf_bytes":19117}}"#,
+    // The same, after retransmissions on other subflows.
+    r#"{"seed":740011827,"paths":[{"rtt_us":2480},{},{"backup":true}],"heals_ms":6522,"faults":[{"kind":"burst","path":1,"way":"up","enter_ppm":43292,"leave_ppm":679343,"bad_ppm":452821},{"kind":"outage","path":0,"from_ms":12,"to_ms":52},{"kind":"outage","path":0,"from_ms":66,"to_ms":6430},{"kind":"slow-reader","end":"server","chunk_bytes":21,"every_ms":5},{"kind":"address-removed","path":1,"from_ms":52,"to_ms":124},{"kind":"late-join","path":2,"to_ms":149}],"memory":[{"rtt_us":33104690,"path":2,"rate_kbps":380,"received_kbps":4905278}],"server":{"send_bytes":4663,"sndbuf_bytes":1240,"rcvbuf_bytes":65536},"client":{"finish":"after-receipt"}}"#,
+    // Windows counted in segments of 9,000 bytes to a peer that accepts 1,280.
+    r#"{"seed":740007208,"paths":[{"rate_kbps":24879,"rtt_us":1097,"queue_packets":5}],"heals_ms":3764,"client":{"mtu_bytes":1280,"rcvbuf_bytes":65536},"controller":"bbr","settings":{"rto":"rfc"},"server":{"send_bytes":595416,"mtu_bytes":9000,"rcvbuf_bytes":65536},"connections":2}"#,
     // The peer fell back and ended without a DSS, and this end waited: its join might have been used.
     r#"{"seed":83059703,"paths":[{},{}],"heals_ms":10968,"faults":[{"kind":"strip","path":0,"at":"ack","from_ms":0,"to_ms":610}],"server":{"rcvbuf_bytes":65536},"settings":{"join":"simultaneous"},"client":{"rcvbuf_bytes":65536}}"#,
     // The model of a stock kernel left a full send buffer to a window of one segment, which OLIA
