@@ -86,6 +86,8 @@ fn the_number_of_jobs_changes_nothing() {
 
 /// Shrunk cases that found bugs.
 const FOUND: &[&str] = &[
+    // The price refused a copy of `+rp`, and STTF moved assigned data from that subflow and back without end.
+    r#"{"seed":770000463,"paths":[{"rate_kbps":3305,"rtt_us":12672,"queue_packets":19,"jitter_us":3008,"cost":1},{"rate_kbps":2619,"rtt_us":8038,"queue_packets":37,"cost":1},{"rate_kbps":3851,"rtt_us":93703,"cost":1,"jitter_us":29998}],"shared_kbps":14819,"scheduler":"sttf+rp+price:goal=thrifty,over_quota=down","controller":"balia","settings":{"join":"after-synack","subflows":2,"initial_window":1,"reduce_from":"flight"},"heals_ms":11492,"faults":[{"kind":"duplicate","path":2,"way":"up","ppm":87273},{"kind":"corrupt","path":0,"way":"up","ppm":15764},{"kind":"cut","path":1,"ppm":179907},{"kind":"address-removed","path":1,"from_ms":99,"to_ms":364}],"client":{"send_bytes":163744,"finish":"after-receipt","rcvbuf_bytes":305886},"server":{"send_bytes":191343,"sndbuf_bytes":8960,"delayed_ack":false,"mtu_bytes":9000,"rcvbuf_bytes":6321}}"#,
     // The first data, sent again behind other data of its subflow, said that it was the first of the subflow: the
     // peer took it for later data.
     r#"{"seed":740006303,"paths":[{"jitter_us":15748,"rtt_us":44061},{}],"heals_ms":7932,"scheduler":"redundant","faults":[{"kind":"strip","path":0,"at":"all","from_ms":100,"to_ms":290},{"kind":"strip","path":1,"at":"data","from_ms":110,"to_ms":7550}],"settings":{"join":"after-synack","rto":"rfc200"},"client":{"send_bytes":1,"finish":"after-receipt","rcvbuf_bytes":65536},"server":{"send_bytes":1,"rcvbuf_bytes":65536}}"#,

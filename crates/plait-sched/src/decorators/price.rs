@@ -304,9 +304,17 @@ impl Price {
             }
             subflow.price.copies &= subflow.price.cost == 0 || copies;
         }
+        let mut refused = false;
         loop {
             let decision = self.base.schedule(&quotas.view(view), out);
             let Some((id, len)) = copy_of(&decision) else {
+                if let Decision::Assign { .. } = decision
+                    && refused
+                {
+                    // With all subflows it had nothing to assign. It would move data back and forth without end.
+                    out.plan.clear();
+                    return Decision::Wait { on: None, reason: Reason::AllBusy };
+                }
                 if let Decision::Assign { .. } = decision
                     && !quotas.trim(view, &mut out.plan)
                 {
@@ -322,6 +330,7 @@ impl Price {
                 self.copied = self.copied.saturating_add(len);
                 return decision;
             }
+            refused = true;
             // A backup subflow does not replace it.
             for other in quotas.subflows_mut() {
                 if other.id == id || (other.backup && !chosen.backup) {
