@@ -37,13 +37,14 @@ mod tests {
     use std::process::Command;
     use std::thread;
 
+    /// By SIGTERM, because programs in the background may ignore SIGINT.
     #[test]
     fn a_signal_ends_a_program_whose_parent_takes_signals_over() {
         let parent = thread::spawn(|| {
             taken_over().thread_block().unwrap();
             let kill = || {
                 let mut it = Command::new("sh");
-                it.args(["-c", "kill -INT $$; exit 7"]);
+                it.args(["-c", "kill -TERM $$; exit 7"]);
                 it
             };
             let blocked = kill().status().unwrap();
@@ -51,7 +52,7 @@ mod tests {
             (blocked.code(), released.signal(), SigSet::thread_get_mask().unwrap())
         });
         let (blocked, released, mask) = parent.join().unwrap();
-        assert_eq!((blocked, released), (Some(7), Some(Signal::SIGINT as i32)));
+        assert_eq!((blocked, released), (Some(7), Some(Signal::SIGTERM as i32)));
         assert!(taken_over().iter().all(|it| mask.contains(it)));
     }
 }
