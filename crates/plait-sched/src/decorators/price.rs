@@ -308,20 +308,17 @@ impl Price {
         loop {
             let decision = self.base.schedule(&quotas.view(view), out);
             let Some((id, len)) = copy_of(&decision) else {
-                if let Decision::Assign { .. } = decision
-                    && refused
-                {
+                let obstacle = match decision {
                     // With all subflows it had nothing to assign. It would move data back and forth without end.
-                    out.plan.clear();
-                    return Decision::Wait { on: None, reason: Reason::AllBusy };
-                }
-                if let Decision::Assign { .. } = decision
-                    && !quotas.trim(view, &mut out.plan)
-                {
-                    out.plan.clear();
-                    return Decision::Wait { on: None, reason: Reason::Quota };
-                }
-                return decision;
+                    Decision::Assign { .. } if refused => Some(Reason::AllBusy),
+                    Decision::Assign { .. } if !quotas.trim(view, &mut out.plan) => {
+                        Some(Reason::Quota)
+                    }
+                    _ => None,
+                };
+                let Some(reason) = obstacle else { return decision };
+                out.plan.clear();
+                return Decision::Wait { on: None, reason };
             };
             let mut priced = quotas.view(view).subflows.iter().filter(|it| !it.price.resting);
             let chosen = priced.find(|it| it.id == id && (it.price.cost > 0 || !it.price.copies));

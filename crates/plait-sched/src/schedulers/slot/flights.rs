@@ -167,10 +167,16 @@ impl Flights {
                 sent.range.start <= flight.range.start && sent.carried.len() == 1
             })
         };
-        self.list.iter().take(count).find_map(|flight| {
-            let known = if may_be(flight) { self.known(flight) } else { None };
-            known.filter(|it| wanted(it) && alone(it))
-        })
+        for flight in self.list.iter().take(count) {
+            if may_be(flight)
+                && let Some(flight) = self.known(flight)
+                && wanted(&flight)
+                && alone(&flight)
+            {
+                return Some(flight);
+            }
+        }
+        None
     }
 
     /// Returns the end of the last segment.
