@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plait import _plait
+from plait.arguments import whole
 from plait.progress import progress_bar
 from plait.results import Explanation, Result, Run, terminal_width
 from plait.scenario import AnyPath, AnyScenario, Setting, draft_of
@@ -141,8 +142,9 @@ def explain(
     """
     given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
     draft = draft_of(scenario, paths, {**given, **settings})
+    most = whole("slowest", slowest, 1, 100)
     if compare_with is not None and not isinstance(compare_with, str):
         compare_with = ",".join(compare_with)
     with progress_bar(progress) as tell:
-        document, text = _plait.explain(draft, slowest, at, compare_with, terminal_width(), tell)
+        document, text = _plait.explain(draft, most, at, compare_with, terminal_width(), tell)
     return Explanation(document, text)

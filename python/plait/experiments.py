@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plait import _plait
+from plait.arguments import file_name, whole
 from plait.progress import progress_bar
 from plait.results import Report
 from plait.table import Table
@@ -53,15 +54,15 @@ def experiment(
     True
     """
     making = {
-        "quick": quick,
-        "seed": seed,
-        "more": more,
-        "again": again,
-        "jobs": jobs,
+        "quick": bool(quick),
+        "seed": whole("seed", seed, 0, 2**64 - 1),
+        "more": None if more is None else whole("more", more, 1, 1024),
+        "again": whole("again", again, 0, 1000),
+        "jobs": None if jobs is None else whole("jobs", jobs, 1, 1024),
         "cache": _directory(cache),
     }
     with progress_bar(progress) as tell:
-        return ExperimentResult(_plait.experiment(os.fspath(name_or_file), making, tell))
+        return ExperimentResult(_plait.experiment(file_name("name_or_file", name_or_file), making, tell))
 
 
 def _directory(cache: str | os.PathLike[str] | bool) -> str | None:
@@ -69,7 +70,7 @@ def _directory(cache: str | os.PathLike[str] | bool) -> str | None:
     if cache is False:
         return None
     if cache is not True:
-        return os.fspath(cache)
+        return file_name("cache", cache)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
     directory = os.path.join(base, "plait")
     try:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from plait import _plait
+from plait.schedulers import name_of, register
 
 
 def decide(question: Mapping[str, Any] | None = None, /, **keys: Any) -> dict[str, Any]:
     """Returns the decision of a scheduler in one state, as ``plait decide`` does; docs/decide.md has the keys.
 
-    If the question has the key ``cc``, it is one for a congestion controller (``plait decide --cc``).
+    The scheduler may be a class. If the question has the key ``cc``, it is one for a congestion controller (``plait decide --cc``).
 
     >>> import plait
     >>> answer = plait.decide(scheduler="ecf", subflows=[{"id": 0, "srtt_ms": 9}, {"id": 1, "srtt_ms": 60}])
@@ -23,8 +24,14 @@ def decide(question: Mapping[str, Any] | None = None, /, **keys: Any) -> dict[st
     True
     """
     asked = {**(question or {}), **keys}
+    if "scheduler" in asked and not isinstance(asked["scheduler"], str):
+        asked["scheduler"] = name_of(register(asked["scheduler"]))
+    try:
+        text = json.dumps(asked)
+    except (TypeError, ValueError) as error:
+        raise _plait.Error(f"question: {error}\n  allowed: numbers, texts, lists and dictionaries") from None
     answer = _plait.decide_cc if "cc" in asked else _plait.decide
-    decision: dict[str, Any] = json.loads(answer(json.dumps(asked)))
+    decision: dict[str, Any] = json.loads(answer(text))
     return decision
 
 

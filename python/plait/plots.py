@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from plait import _plait
+from plait.arguments import package
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,13 +39,10 @@ class Canvas:
 
     def __init__(self, theme: Theme | None, width: float, heights: Sequence[float], columns: int = 1) -> None:
         """Makes a figure with a drawing for each height, in inches, in each column."""
-        try:
-            import matplotlib.colors
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-        except ImportError:
-            text = "plot: matplotlib is not installed\n  allowed: pip install matplotlib, or pip install plait[plot]"
-            raise _plait.Error(text) from None
+        package("matplotlib", "plot", "plot")
+        import matplotlib.colors
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
         class Picture(Figure):  # type: ignore[misc]
             """A figure that a notebook shows without pyplot."""

@@ -60,11 +60,15 @@ class Report(Generic[Inner]):
         document: dict[str, Any] = json.loads(self._inner.json())
         return document
 
+    def _text(self, width: int) -> str:
+        """Returns the report in this width."""
+        return self._inner.text(width)
+
     def __repr__(self) -> str:
-        return self._inner.text(terminal_width()).rstrip("\n")
+        return self._text(terminal_width()).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return page_of(self._inner.text(HTML_WIDTH))
+        return page_of(self._text(HTML_WIDTH))
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -127,6 +131,11 @@ class Result(Report[_plait.Comparison]):
         if not self.holds:
             raise _plait.Error(self._inner.broken)
         return self
+
+    def _text(self, width: int) -> str:
+        """Returns the report. Expectations that do not hold stand at its end."""
+        text, broken = self._inner.text(width), self._inner.broken
+        return f"{text}\n{broken}\n" if broken else text
 
     def to_csv(self, per_run: bool = False) -> str:
         """Returns the text of ``plait compare --format csv``, with ``per_run`` that of ``--per-run``."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
-from plait._plait import Draft
+from plait._plait import Draft, Error
+from plait.arguments import file_name
 from plait.schedulers import name_of, register
 
 Value: TypeAlias = Union[str, int, float, bool, "Path", type]
@@ -74,7 +75,7 @@ class Scenario:
     @classmethod
     def from_file(cls, file: str | os.PathLike[str]) -> Scenario:
         """Reads a scenario file (TOML), as ``--save-scenario`` writes it."""
-        return cls._of(Draft.from_file(os.fspath(file)))
+        return cls._of(Draft.from_file(file_name("file", file)))
 
     @classmethod
     def _of(cls, draft: Draft) -> Scenario:
@@ -119,12 +120,14 @@ def draft_of(
     elif isinstance(scenario, Scenario):
         draft = scenario._draft.copy()
     else:
-        draft = Draft.from_file(os.fspath(scenario))
+        draft = Draft.from_file(file_name("scenario", scenario))
     return filled(draft, paths, settings)
 
 
 def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[str, Setting]) -> Draft:
     """Adds paths and settings to a scenario under construction."""
+    if not isinstance(paths, (str, Path, Mapping, Iterable)):
+        raise _no_path(paths)
     several = [paths] if isinstance(paths, (str, Path, Mapping)) else paths
     if texts := [_path(path) for path in several]:
         draft.set_paths(texts)
@@ -139,7 +142,14 @@ def _path(path: AnyPath) -> str:
     if isinstance(path, Mapping):
         keys = dict(path)
         return str(Path(str(keys.pop("name", "")), **keys))
-    return str(path)
+    if isinstance(path, (str, Path)):
+        return str(path)
+    raise _no_path(path)
+
+
+def _no_path(given: object) -> Error:
+    allowed = "a text such as \"wifi:rate=20mbit,rtt=22ms\", a plait.Path, a dictionary, or a list of these"
+    return Error(f"--path: `{given}`: a {type(given).__name__} is no path\n  allowed: {allowed}")
 
 
 def _texts(value: Value | Iterable[Value] | Mapping[str, object]) -> list[str]:
@@ -157,8 +167,9 @@ def _joined(values: object) -> str:
     return _text(values)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, type):
+def _text(value: Any) -> str:
+    # `register` refuses an object, and says so.
+    if isinstance(value, type) or hasattr(value, "schedule"):
         return name_of(register(value))
     if isinstance(value, bool):
         return "on" if value else "off"

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias, TypeVar, Union
 
 from plait import _plait
 from plait._plait import Send, Subflow, View, Wait
+from plait.arguments import whole
 
 Decision: TypeAlias = Union[Subflow, int, Send, Wait, None]
 """A decision: the subflow for the segment (or its id), `Send`, `Wait`, or None to wait."""
@@ -53,8 +54,13 @@ def register(scheduler: S) -> S:
     >>> mine.digest == plait.run(paths, workload="download:256kB", scheduler="minrtt").digest
     True
     """
+    if not isinstance(scheduler, type):
+        given = type(scheduler).__name__
+        text = f"a scheduler is a class, and this is an object of the class {given}"
+        raise _plait.Error(f"scheduler: {text}\n  allowed: the class, without `()`")
     if not callable(getattr(scheduler, "schedule", None)):
-        raise TypeError(f"{scheduler.__name__} has no method schedule(view)")
+        text = f"{scheduler.__name__} has no method schedule(view)"
+        raise _plait.Error(f"scheduler: {text}\n  allowed: a class as in help(plait.Scheduler)")
     idea = (inspect.getdoc(scheduler) or "a scheduler in Python").splitlines()[0]
     _plait.register(scheduler, name_of(scheduler), idea, _parameters(scheduler))
     return scheduler
@@ -69,7 +75,8 @@ def _parameters(scheduler: type) -> list[tuple[str, bool | int | float]]:
     named = [it for it in arguments if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
     for argument in named:
         if argument.default is argument.empty or argument.kind is argument.POSITIONAL_ONLY:
-            raise TypeError(f"{scheduler.__name__}.__init__: the argument {argument.name} needs a default and a name")
+            text = f"{scheduler.__name__}.__init__: the argument {argument.name} needs a default and a name"
+            raise _plait.Error(f"{text}\n  allowed: {argument.name}=0.2, a number, True or False")
     return [(argument.name, argument.default) for argument in named]
 
 
@@ -106,6 +113,8 @@ def check(scheduler: type, *, connections: int = 100, seed: int = 1) -> Checked:
     lowest-rtt keeps the contract: ... decisions on 100 connections
     """
     name = name_of(register(scheduler))
+    connections = whole("connections", connections, 1, 2**32 - 1)
+    seed = whole("seed", seed, 0, 2**64 - 1)
     return Checked(name, connections, _plait.check(name, connections, seed))
 
 

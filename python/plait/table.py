@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from plait import _plait
+from plait.arguments import package
 
 if TYPE_CHECKING:
     import pandas
@@ -50,15 +51,13 @@ class Table:
 
     def to_polars(self) -> polars.DataFrame:
         """Returns a data frame of polars, which shares the memory of the table."""
-        import polars
-
-        return polars.DataFrame(self)
+        frame: polars.DataFrame = package("polars", "to_polars", "polars").DataFrame(self)
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns a data frame of pandas. It copies the values, and needs no further library."""
-        import pandas
-
-        return pandas.DataFrame(self.to_dict())
+        frame: pandas.DataFrame = package("pandas", "to_pandas", "pandas").DataFrame(self.to_dict())
+        return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._inner.__arrow_c_stream__(requested_schema)

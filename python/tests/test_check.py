@@ -234,7 +234,7 @@ def test_parameters_need_defaults_that_are_numbers() -> None:
         def __init__(self, share: float = -1.0) -> None:
             pass
 
-    with pytest.raises(TypeError, match="share needs a default"):
+    with pytest.raises(plait.Error, match="share needs a default"):
         plait.register(PyNeedy)
     for scheduler in (PyWordy, PyNegative):
         with pytest.raises(plait.Error, match="allowed: True, False, or a number"):

@@ -162,6 +162,13 @@ def test_a_class_is_a_scheduler(home: Path) -> None:
     assert json.loads(copied.stdout)["rows"][0]["scheduler"] == "fast+copy"
 
 
+def test_a_class_answers_questions(home: Path) -> None:
+    question = '{"subflows":[{"id":0,"srtt_ms":60},{"id":1,"srtt_ms":9}]}\n'
+    found = ended("decide", "--scheduler", "mine:Fast", cwd=home, input=question)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["subflow"] == 1
+
+
 def test_every_flag_of_schedulers_takes_a_class(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setattr(sys, "path", [*sys.path])

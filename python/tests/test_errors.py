@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -83,6 +84,8 @@ def test_a_broken_expectation_is_an_error_of_check() -> None:
     settings: dict[str, Any] = {"workload": "download:64kB", "schedulers": "ecf", "runs": 2}
     broken = plait.compare(PATHS, expect="ecf.completion_ms.median < 1", **settings)
     assert not broken.holds
+    assert str(broken).endswith(str(pytest.raises(plait.Error, broken.check).value))
+    assert "expected: ecf.completion_ms.median" in broken._repr_html_()
     with pytest.raises(plait.Error, match="ecf.completion_ms.median < 1"):
         broken.check()
     held = plait.compare(PATHS, expect=["ecf.completion_ms.median > 1", "ecf.completion_ms.max > 1"], **settings)
@@ -93,3 +96,58 @@ def test_a_run_that_kept_no_events_says_how_to_keep_them() -> None:
     run = plait.run(PATHS, workload="download:64kB")
     with pytest.raises(plait.Error, match="events=True"):
         len(run.events)
+
+
+class Fast:
+    """The lowest RTT."""
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+
+
+RUN: dict[str, Any] = {"workload": "download:64kB"}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: plait.compare(5, **RUN), r"--path: `5`: a int is no path"),  # type: ignore[arg-type]
+        (lambda: plait.compare([None, "lte-att"], **RUN), "--path: `None`"),  # type: ignore[list-item]
+        (lambda: plait.compare(scenario=5), "scenario: a int"),  # type: ignore[arg-type]
+        (lambda: plait.explain(PATHS, slowest=-1, **RUN), "--slowest: `-1`: not a number that fits\n  allowed: a whole"),
+        (lambda: plait.explain(PATHS, slowest="all", **RUN), "--slowest: `all`"),  # type: ignore[arg-type]
+        (lambda: plait.experiment("ton-fig8", again=-1), "--again: `-1`"),
+        (lambda: plait.experiment("ton-fig8", more=1.5), "--more: `1.5`"),  # type: ignore[arg-type]
+        (lambda: plait.experiment("ton-fig8", jobs=0), "--jobs: `0`"),
+        (lambda: plait.experiment("ton-fig8", seed=2**64), "--seed: `18446744073709551616`"),
+        (lambda: plait.experiment(8), "name_or_file: a int"),  # type: ignore[arg-type]
+        (lambda: plait.sweep(5, out="/nowhere/x"), "scenarios: a int"),  # type: ignore[arg-type]
+        (lambda: plait.Sweep.open("/nowhere/x"), "/nowhere/x/manifest.json: there is no such file"),
+        (lambda: plait.check(Fast()), "object of the class Fast\n  allowed: the class"),  # type: ignore[arg-type]
+        (lambda: plait.check("minrtt"), "object of the class str"),  # type: ignore[arg-type]
+        (lambda: plait.check(Fast, connections=0), "--connections: `0`"),
+        (lambda: plait.check(dict), "dict has no method schedule"),
+        (lambda: plait.compare(PATHS, schedulers=[Fast()], **RUN), "object of the class Fast"),  # type: ignore[list-item]
+        (lambda: plait.compare(PATHS, schedulers=dict, **RUN), "dict has no method schedule"),
+        (lambda: plait.decide(scheduler=Fast(), subflows=[]), "object of the class Fast"),
+        (lambda: plait.decide(scheduler="ecf", subflows={1}), "question: Object of type set"),
+    ],
+)
+def test_an_argument_of_another_kind_is_an_error_of_the_package(call: Any, text: str) -> None:
+    with pytest.raises(plait.Error, match=text):
+        call()
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = plait.compare(PATHS, schedulers="minrtt", runs=2, **RUN)
+    for call, name in [(result.to_polars, "polars"), (result.to_pandas, "pandas"), (result.plot, "matplotlib")]:
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(plait.Error, match=rf"{name} is not installed\n  allowed: pip install {name}, or pip install 'plait\["):
+            call()
+
+
+def test_a_class_answers_a_question() -> None:
+    subflows = [{"id": 0, "srtt_ms": 60}, {"id": 1, "srtt_ms": 9}]
+    assert plait.decide(scheduler=Fast, subflows=subflows)["subflow"] == 1
+    with pytest.raises(plait.Error, match="missing field `scheduler`"):
+        plait.decide(subflows=subflows)

@@ -127,7 +127,7 @@ def test_a_name_must_be_free() -> None:
 
     with pytest.raises(plait.Error, match="`minrtt` is taken"):
         plait.register(Minrtt)
-    with pytest.raises(TypeError, match="no method schedule"):
+    with pytest.raises(plait.Error, match="no method schedule"):
         plait.register(str)
 
 

@@ -371,7 +371,7 @@ def test_the_module_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["--runs-only", str(file)], 2, "--cache is missing"),
         ([str(tmp_path / "none.toml"), "--out", str(out)], 2, "none.toml"),
         (["--experiment", "ton-fig", "--out", str(out)], 2, "unknown experiment `ton-fig`"),
-        (["--seed", "-1", "--experiment", "ton-fig8", "--out", str(out)], 2, "seed: -1"),
+        (["--seed", "-1", "--experiment", "ton-fig8", "--out", str(out)], 2, "--seed: `-1`"),
         (["--program", "0.0.1", str(file), "--out", str(out)], 2, "the command is plait 0.0.1"),
         ([str(file), "--out", str(out), "--cluster", "tcp://127.0.0.1:1"], 4, "no Dask scheduler answers"),
     ]:

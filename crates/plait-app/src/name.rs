@@ -4,19 +4,21 @@
 /// name is close enough if it needs at most a third of the letters as edits (at least one edit is
 /// allowed). Case is ignored.
 ///
-/// If several names are equally close, the first one is returned.
+/// If several names are equally close, one that begins with `given` is preferred, and then the first one.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A longer name is not a typing error, and the distance takes quadratic time.
     if given.is_empty() || given.len() > 64 {
         return None;
     }
     let lower = given.to_lowercase();
-    let mut best: Option<(usize, &str)> = None;
+    let mut best: Option<((usize, bool), &str)> = None;
     for name in known {
-        let edits = strsim::damerau_levenshtein(&lower, &name.to_lowercase());
+        let spelled = name.to_lowercase();
+        let edits = strsim::damerau_levenshtein(&lower, &spelled);
         let allowed = (name.chars().count().max(lower.chars().count()) / 3).max(1);
-        if edits <= allowed && best.is_none_or(|(fewest, _)| edits < fewest) {
-            best = Some((edits, name));
+        let distance = (edits, !spelled.starts_with(&lower));
+        if edits <= allowed && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, name));
         }
     }
     best.map(|(_, name)| name)
@@ -32,6 +34,7 @@ mod tests {
         assert_eq!(nearest("blset", known), Some("blest"));
         assert_eq!(nearest("ECF", known), Some("ecf"));
         assert_eq!(nearest("min-rtt", known), Some("minrtt"));
+        assert_eq!(nearest("rat", ["rtt", "rate", "trace"]), Some("rate"));
         assert_eq!(nearest("polkadot", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest(&"e".repeat(10_000), known), None);

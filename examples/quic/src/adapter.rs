@@ -95,8 +95,7 @@ impl Adapter {
             let new = old.saturating_add(bytes);
             self.connection.snd_una = new;
             let fate = if rtt.is_some() {
-                let first_unacked = Some(old);
-                Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked }
+                Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked: Some(old) }
             } else {
                 self.end += bytes;
                 Notice::Lost { subflow, range: DataRange::with_len(old, bytes) }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plait import _plait
+from plait.arguments import file_name, package
 
 if TYPE_CHECKING:
     import pandas
@@ -29,7 +30,7 @@ TEXTS = ["scheduler", "cc"]
 def check_arrow() -> None:
     """Raises `plait.Error` if pyarrow is missing."""
     if find_spec("pyarrow") is None:
-        raise _plait.Error("plait.sweep needs pyarrow\n  allowed: pip install 'plait[cluster]'")
+        package("pyarrow", "sweep", "cluster")
 
 
 class Sweep:
@@ -44,7 +45,14 @@ class Sweep:
     @classmethod
     def open(cls, out: str | os.PathLike[str]) -> Sweep:
         """Opens the data set in a directory."""
-        return cls(Path(out), json.loads((Path(out) / "manifest.json").read_text()), {})
+        manifest = Path(file_name("out", out)) / "manifest.json"
+        try:
+            return cls(Path(out), json.loads(manifest.read_text(encoding="utf-8")), {})
+        except FileNotFoundError:
+            text = f"{manifest}: there is no such file\n  allowed: the directory of a sweep that has ended"
+            raise _plait.Error(text) from None
+        except ValueError as error:
+            raise _plait.Error(f"{manifest}: {error}") from None
 
     @property
     def digest(self) -> str:
@@ -63,15 +71,15 @@ class Sweep:
 
     def to_polars(self) -> polars.DataFrame:
         """Returns all runs as a data frame of polars."""
-        import polars
-
-        return polars.read_parquet(self.files)
+        frame: polars.DataFrame = package("polars", "to_polars", "polars").read_parquet(self.files)
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns all runs as a data frame of pandas."""
-        import pyarrow.dataset
-
-        return pyarrow.dataset.dataset(self.files).to_table().to_pandas()
+        package("pandas", "to_pandas", "pandas")
+        data = package("pyarrow.dataset", "to_pandas", "cluster").dataset(self.files)
+        frame: pandas.DataFrame = data.to_table().to_pandas()
+        return frame
 
     def __repr__(self) -> str:
         names = ", ".join(scenario["name"] for scenario in self.manifest["scenarios"][:3])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plait import _plait
+from plait.arguments import file_name, whole
 from plait.cluster.dataset import Sweep, check_arrow, write
 from plait.cluster.executors import Future, Workers, is_loss, lost, workers_of
 from plait.cluster.worker import Answer, Batch, Part, Unit, work
@@ -64,8 +65,8 @@ def sweep(
     check_arrow()
     workers = workers_of(executor)
     plans = plans_of(scenarios, experiment, quick, seed)
-    directory = Path(out)
-    log = _plait.RunLog(os.fspath(cache) if cache is not None else os.fspath(directory / "cache"))
+    directory = Path(file_name("out", out))
+    log = _plait.RunLog(os.fspath(directory / "cache") if cache is None else file_name("cache", cache))
     counts = make_missing(plans, log, workers, progress)
     return write(directory, plans, log, counts)
 
@@ -77,10 +78,11 @@ def plans_of(
     seed: int = 1,
 ) -> list[_plait.Plan]:
     """Returns the plans of all scenarios and experiments."""
+    if not isinstance(scenarios, (Scenario, str, os.PathLike, Iterable)):
+        raise _no_scenario("scenarios", scenarios)
     several = [scenarios] if isinstance(scenarios, (Scenario, str, os.PathLike)) else list(scenarios)
     named = [experiments] if isinstance(experiments, (str, os.PathLike)) else list(experiments)
-    if not 0 <= seed < 2**64:
-        raise _plait.Error(f"seed: {seed}\n  allowed: a whole number from 0 to {2**64 - 1}")
+    seed = whole("seed", seed, 0, 2**64 - 1)
     plans = []
     for place, scenario in enumerate(several):
         if isinstance(scenario, (str, os.PathLike)):
@@ -93,12 +95,16 @@ def plans_of(
             except _plait.Error as error:
                 raise _plait.Error(f"{name}: {error}") from None
         else:
-            kind = type(scenario).__name__
-            raise _plait.Error(f"scenarios[{place}]: a {kind}\n  allowed: a plait.Scenario, or the name of a scenario file")
-    plans += [_plait.Plan.of_experiment(os.fspath(name), seed, quick) for name in named]
+            raise _no_scenario(f"scenarios[{place}]", scenario)
+    plans += [_plait.Plan.of_experiment(file_name("experiment", name), seed, quick) for name in named]
     if not plans:
         raise _plait.Error("scenarios: there are none\n  allowed: a plait.Scenario, a scenario file, or several of them")
     return plans
+
+
+def _no_scenario(place: str, given: object) -> _plait.Error:
+    allowed = "a plait.Scenario, or the name of a scenario file"
+    return _plait.Error(f"{place}: a {type(given).__name__}\n  allowed: {allowed}")
 
 
 def make_missing(

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Take questions for congestion controllers
     #[arg(long)]
     cc: bool,
+    /// Scheduler of the questions that name none
+    #[arg(long, value_name = "SCHEDULER", conflicts_with = "cc")]
+    scheduler: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -33,7 +36,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.cc {
         return converse(questions, answers, controller::answer);
     }
-    let mut session = Session::default();
+    let mut session = match &args.scheduler {
+        None => Session::default(),
+        Some(text) => Session::with_scheduler(text)
+            .map_err(|refusal| Failure::Usage(format!("--scheduler: {refusal}")))?,
+    };
     converse(questions, answers, |line| session.answer(line))
 }
 
@@ -100,6 +107,18 @@ mod tests {
         let text = failure.to_string();
         assert!(text.starts_with("stdin:4:"), "{text}");
         assert!(text.contains("did you mean `scheduler`?"), "{text}");
+    }
+
+    #[test]
+    fn a_question_without_a_scheduler_takes_that_of_the_flag() {
+        let bare = r#"{"subflows":[{"id":0,"srtt_ms":10}]}"#;
+        let text = ask(&format!("{bare}\n")).1.unwrap_err().to_string();
+        assert!(text.starts_with("stdin:1: missing field `scheduler`"), "{text}");
+        let named = r#"{"scheduler":"ecf:beta=0.5","subflows":[{"id":0,"srtt_ms":10}]}"#;
+        let mut session = Session::with_scheduler("ecf:beta=0.5").unwrap();
+        assert_eq!(session.answer(bare).unwrap(), Session::default().answer(named).unwrap());
+        let text = Session::with_scheduler("eff").err().unwrap().to_string();
+        assert!(text.contains("did you mean `ecf`?"), "{text}");
     }
 
     #[test]

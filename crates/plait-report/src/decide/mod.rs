@@ -44,10 +44,22 @@ impl std::error::Error for Refusal {}
 /// Answers questions. It reuses its allocations between questions and keeps no other state.
 #[derive(Default)]
 pub struct Session {
+    /// The scheduler of questions that name none.
+    usual: Option<String>,
     outcome: Outcome,
 }
 
 impl Session {
+    /// A session whose questions need not name a scheduler.
+    ///
+    /// # Errors
+    /// If the scheduler is not known.
+    pub fn with_scheduler(text: &str) -> Result<Session, Refusal> {
+        let refused = |error| Refusal::new("", &crate::names::spec_problem(&error));
+        Spec::parse(text).map_err(refused)?;
+        Ok(Session { usual: Some(text.to_owned()), outcome: Outcome::default() })
+    }
+
     /// Answers one question; both are JSON text on one line.
     ///
     /// ```
@@ -60,7 +72,8 @@ impl Session {
     /// # Errors
     /// If the line is not a valid question. The message uses the terms of docs/decide.md.
     pub fn answer(&mut self, line: &str) -> Result<String, Refusal> {
-        let question: Question = parse(line, SAMPLE, known_scheduler)?;
+        let mut question: Question = parse(line, SAMPLE, known_scheduler)?;
+        question.complete(self.usual.as_deref())?;
         let mut scheduler = build(&question)?;
         let situation = question.situation()?;
         if let Some(notice) = question.notice()? {

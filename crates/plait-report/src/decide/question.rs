@@ -17,8 +17,10 @@ pub(super) const INFINITE_SSTHRESH: f64 = 1e9;
 #[derive(Deserialize, JsonSchema, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// A scheduler as in `--schedulers`, decorators included.
-    pub(super) scheduler: String,
+    /// A scheduler as in `--schedulers`, decorators included. `plait decide --scheduler` gives one to the
+    /// questions without this key.
+    #[serde(default)]
+    scheduler: Option<String>,
     /// Its parameters. The name of a decorator's parameter has a prefix, as in `rp.mode`.
     #[serde(default)]
     pub(super) params: Map<String, Value>,
@@ -240,9 +242,21 @@ fn yes() -> bool {
 }
 
 impl Question {
+    /// Gives the question this scheduler, if it names none.
+    pub(super) fn complete(&mut self, usual: Option<&str>) -> Result<(), Refusal> {
+        self.scheduler = self.scheduler.take().or_else(|| usual.map(str::to_owned));
+        let missing = "missing field `scheduler`\n  such as \"scheduler\":\"ecf\"";
+        self.scheduler.as_ref().map(drop).ok_or_else(|| Refusal::new("", missing))
+    }
+
+    /// Returns the scheduler as in `--schedulers`; empty if there is none.
+    pub(super) fn scheduler(&self) -> &str {
+        self.scheduler.as_deref().unwrap_or_default()
+    }
+
     /// Returns the scheduler with its parameters in the grammar of `--schedulers`.
     pub(super) fn spec(&self) -> Result<String, Refusal> {
-        let mut parts: Vec<String> = self.scheduler.split('+').map(str::to_owned).collect();
+        let mut parts: Vec<String> = self.scheduler().split('+').map(str::to_owned).collect();
         for (key, value) in &self.params {
             let place = format!("params.{key}");
             let text = param_text(value)
@@ -271,7 +285,8 @@ impl Question {
         if key.contains('.') {
             return Ok(());
         }
-        let mut parts = self.scheduler.split('+').map(|part| part.split(':').next().unwrap_or(""));
+        let mut parts =
+            self.scheduler().split('+').map(|part| part.split(':').next().unwrap_or(""));
         let has = |known: &[Param], name: &str| known.iter().any(|param| param.name == name);
         let base = parts.next().map(str::trim).unwrap_or_default();
         if Entry::find(base).is_none_or(|entry| has(entry.about.params, key)) {

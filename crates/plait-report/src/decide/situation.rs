@@ -221,7 +221,7 @@ impl Question {
         if let Some((last, _)) = assigned.last() {
             return last.end.saturating_sub(snd_nxt);
         }
-        let ahead = Spec::parse(&self.scheduler).is_ok_and(|spec| spec.entry().queues_ahead);
+        let ahead = Spec::parse(self.scheduler()).is_ok_and(|spec| spec.entry().queues_ahead);
         let queued = subflows.iter().map(|subflow| subflow.queued);
         if ahead { queued.fold(0, u64::saturating_add) } else { 0 }
     }

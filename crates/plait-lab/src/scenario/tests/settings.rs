@@ -115,6 +115,7 @@ fn settings_are_refused_with_what_is_allowed() {
         ("schedulers", "", "name is missing"),
         ("schedulers", "ecf:bta=1", "did you mean `beta`?"),
         ("schedulers", "minrtt+rq", "did you mean `rp`?"),
+        ("schedulers", "ecf,mine:Spare", "a class needs the `plait` of the Python package"),
         ("cc", "cubik", "did you mean `cubic`?"),
         ("mtu", "575", "576"),
         ("mtu", "70000", "65535"),

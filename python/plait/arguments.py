@@ -1,0 +1,49 @@
+"""Checks of arguments, and of packages that need not be installed. An error has the form of the command line's."""
+
+from __future__ import annotations
+
+import operator
+import os
+from importlib import import_module
+from typing import Any
+
+from plait import _plait
+
+
+def whole(name: str, value: object, least: int, most: int) -> int:
+    """Returns ``value``, which is a whole number in these limits.
+
+    >>> whole("slowest", 3, 1, 100)
+    3
+    >>> whole("slowest", -1, 1, 100)
+    Traceback (most recent call last):
+        ...
+    plait.Error: --slowest: `-1`: not a number that fits
+      allowed: a whole number from 1 to 100
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if least <= number <= most:
+        return number
+    raise _plait.Error(f"--{name}: `{value}`: not a number that fits\n  allowed: a whole number from {least} to {most}")
+
+
+def file_name(name: str, value: object) -> str:
+    """Returns ``value``, which is a text or a path of a file."""
+    if isinstance(value, (str, os.PathLike)):
+        named = os.fspath(value)
+        if isinstance(named, str):
+            return named
+    raise _plait.Error(f"{name}: a {type(value).__name__}\n  allowed: a text, or a path")
+
+
+def package(name: str, wanted_by: str, extra: str) -> Any:
+    """Imports a package that need not be installed. ``extra`` is the extra of plait that has it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        missing = (error.name or name).partition(".")[0]
+        text = f"{wanted_by}: {missing} is not installed\n  allowed: pip install {missing}, or pip install 'plait[{extra}]'"
+        raise _plait.Error(text) from None
