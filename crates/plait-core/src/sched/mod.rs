@@ -48,6 +48,10 @@ pub(crate) struct Scheduling {
     last_wait: Option<Wait>,
 }
 
+/// Most plans of a scheduler at one instant: more than segments fit a send buffer. A scheduler that moves the same segments
+/// back and forth would otherwise never end. The data goes where it is then.
+const MOST_PLANS: u32 = 1 << 16;
+
 /// A decision to wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Wait {
@@ -240,6 +244,7 @@ impl Scheduling {
         data: &mut DataLevel,
         paths: &mut Paths,
     ) -> NextStep {
+        let mut plans = 0;
         while self.due {
             self.refresh_views(data, paths, ctx.now);
             debug_assert!(self.views_are_fresh(SchedulerInputs { data, paths }));
@@ -280,7 +285,11 @@ impl Scheduling {
                     }
                     return NextStep::Send(decision);
                 }
-                Decision::Assign { .. } => self.take_plan(ctx, data, paths),
+                Decision::Assign { .. } => {
+                    self.take_plan(ctx, data, paths);
+                    plans += 1;
+                    self.due &= plans < MOST_PLANS;
+                }
                 Decision::Wait { on, reason } => {
                     self.on_wait(ctx, SchedulerInputs { data, paths }, reason);
                     let window_closed = reason == Reason::SendWindow;

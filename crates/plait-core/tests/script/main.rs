@@ -22,6 +22,7 @@ mod keepalive;
 mod kernel;
 mod mp_capable_blackhole;
 mod pacing;
+mod plans;
 mod pmtu_black_hole;
 mod receiving;
 mod recovery;
