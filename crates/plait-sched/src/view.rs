@@ -153,6 +153,16 @@ pub struct SentRange {
 pub trait QueueView {
     /// Returns the first range that is sent, not DATA_ACKed and ends above `dsn`.
     fn sent_from(&self, dsn: Dsn) -> Option<SentRange>;
+    /// Returns the first of these ranges that `subflow` has not carried.
+    fn uncarried_from(&self, mut dsn: Dsn, subflow: SubflowId) -> Option<SentRange> {
+        loop {
+            let sent = self.sent_from(dsn)?;
+            if !sent.carried.contains(subflow) {
+                return Some(sent);
+            }
+            dsn = sent.range.end;
+        }
+    }
     /// Returns the contiguous range that starts `offset` bytes into the unsent data. It has at most
     /// `len` bytes.
     fn unsent_at(&self, offset: u64, len: u64) -> Option<DataRange>;

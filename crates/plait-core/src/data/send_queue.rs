@@ -463,6 +463,11 @@ impl QueueView for SendQueue {
         self.sent.get(self.index_above(dsn)).copied()
     }
 
+    fn uncarried_from(&self, dsn: Dsn, subflow: SubflowId) -> Option<SentRange> {
+        let above = self.sent.range(self.index_above(dsn)..);
+        above.copied().find(|sent| !sent.carried.contains(subflow))
+    }
+
     fn unsent_at(&self, offset: u64, len: u64) -> Option<DataRange> {
         self.unsent.nth(offset, len)
     }

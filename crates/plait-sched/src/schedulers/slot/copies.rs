@@ -84,12 +84,9 @@ impl Memory {
     fn uncarried(&self, view: &View<'_>, subflow: SubflowId, len: u64) -> Option<DataRange> {
         let mut from = view.connection.snd_una;
         loop {
-            let sent = view.queue.sent_from(from)?;
+            let sent = view.queue.uncarried_from(from, subflow)?;
             let (start, end) = (sent.range.start.max(from), sent.range.end);
-            let data = DataRange::new(start, end);
-            let open =
-                if sent.carried.contains(subflow) { None } else { self.flights.first_open(data) };
-            if let Some(open) = open {
+            if let Some(open) = self.flights.first_open(DataRange::new(start, end)) {
                 return Some(DataRange::new(open, end.min(open.saturating_add(len))));
             }
             from = end;
