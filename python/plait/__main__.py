@@ -17,7 +17,7 @@ CLASS = re.compile(r"(?<![\w.-])(?!tcp:)(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-
 """A scheduler that is a class: ``module:Class``. The parameters of other schedulers have a ``=``."""
 
 
-FLAGS = ("--scheduler", "--schedulers", "--port")
+FLAGS = ("--scheduler", "--schedulers", "--compare-with", "--what-if", "--port")
 """The flags that name schedulers."""
 
 
@@ -64,8 +64,10 @@ def _registered(flag: str, value: str) -> str:
         try:
             scheduler = getattr(importlib.import_module(found["module"]), found["name"])
             return name_of(register(scheduler))
-        except (ImportError, AttributeError, TypeError, _plait.Error) as error:
+        except (ImportError, AttributeError, _plait.Error) as error:
             raise NotAScheduler(f"{flag}: {error}") from error
+        except Exception as error:  # The module itself may raise anything.
+            raise NotAScheduler(f"{flag}: {found[0]}: {type(error).__name__}: {error}") from error
 
     return CLASS.sub(name, value)
 
@@ -73,7 +75,8 @@ def _registered(flag: str, value: str) -> str:
 def _refused(error: Exception) -> int:
     """Writes the error as the command line writes its own, and returns the exit code of an invalid argument."""
     if sys.stderr is not None:
-        print(f"plait: {error}\n  allowed: a name, or module:Class of Python", file=sys.stderr)
+        allowed = "" if "allowed:" in str(error) else "\n  allowed: a name, or module:Class of Python"
+        print(f"plait: {error}{allowed}", file=sys.stderr)
     return 2
 
 

@@ -30,13 +30,28 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     raise _plait.Error(f"--{name}: `{value}`: not a number that fits\n  allowed: a whole number from {least} to {most}")
 
 
+def switch(name: str, value: object) -> bool:
+    """Returns ``value``, which is True or False."""
+    # numpy has a bool of its own.
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise _plait.Error(f"--{name}: `{value}`: neither on nor off\n  allowed: True, False")
+
+
+def word(name: str, value: object) -> str:
+    """Returns ``value``, which is a text."""
+    if isinstance(value, str):
+        return value
+    raise _plait.Error(f"{name}: `{value}` is no text (it is of the type {type(value).__name__})\n  allowed: a text")
+
+
 def file_name(name: str, value: object) -> str:
     """Returns ``value``, which is a text or a path of a file."""
     if isinstance(value, (str, os.PathLike)):
         named = os.fspath(value)
         if isinstance(named, str):
             return named
-    raise _plait.Error(f"{name}: a {type(value).__name__}\n  allowed: a text, or a path")
+    raise _plait.Error(f"{name}: `{value}` is no name of a file\n  allowed: a text, or a pathlib.Path")
 
 
 def package(name: str, wanted_by: str, extra: str) -> Any:

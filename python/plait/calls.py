@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plait import _plait
-from plait.arguments import whole
+from plait.arguments import switch, whole
 from plait.progress import progress_bar
 from plait.results import Explanation, Result, Run, terminal_width
-from plait.scenario import AnyPath, AnyScenario, Setting, draft_of
+from plait.scenario import AnyPath, AnyScenario, Setting, draft_of, texts_of
 
 
 def compare(
@@ -70,7 +70,7 @@ def compare(
     }
     draft = draft_of(scenario, paths, {**given, **settings})
     with progress_bar(progress) as tell:
-        return Result(_plait.compare(draft, explain, tell))
+        return Result(_plait.compare(draft, switch("explain", explain), tell))
 
 
 def run(
@@ -94,7 +94,8 @@ def run(
     True
     """
     given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
-    return Run(_plait.run(draft_of(scenario, paths, {**given, **settings}), events))
+    _refuse_runs(settings)
+    return Run(_plait.run(draft_of(scenario, paths, {**given, **settings}), switch("events", events)))
 
 
 def runs(
@@ -126,7 +127,7 @@ def explain(
     seed: int | None = None,
     slowest: int = 10,
     at: str | None = None,
-    compare_with: str | Iterable[str] | None = None,
+    compare_with: str | type | Iterable[str | type] | None = None,
     progress: bool | None = None,
     **settings: Setting,
 ) -> Explanation:
@@ -141,10 +142,16 @@ def explain(
     True
     """
     given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
+    _refuse_runs(settings)
     draft = draft_of(scenario, paths, {**given, **settings})
     most = whole("slowest", slowest, 1, 100)
-    if compare_with is not None and not isinstance(compare_with, str):
-        compare_with = ",".join(compare_with)
+    time = None if at is None else str(at)
+    others = None if compare_with is None else ",".join(texts_of("compare-with", compare_with))
     with progress_bar(progress) as tell:
-        document, text = _plait.explain(draft, most, at, compare_with, terminal_width(), tell)
+        document, text = _plait.explain(draft, most, time, others, terminal_width(), tell)
     return Explanation(document, text)
+
+
+def _refuse_runs(settings: dict[str, Setting]) -> None:
+    if str(settings.get("runs") or 1) != "1":
+        raise _plait.Error("--runs: this call makes one run\n  allowed: plait.compare(..., runs=N), plait.runs(..., runs=N)")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plait import _plait
-from plait.arguments import file_name, whole
+from plait.arguments import file_name, switch, whole
 from plait.progress import progress_bar
 from plait.results import Report
 from plait.table import Table
@@ -54,7 +54,7 @@ def experiment(
     True
     """
     making = {
-        "quick": bool(quick),
+        "quick": switch("quick", quick),
         "seed": whole("seed", seed, 0, 2**64 - 1),
         "more": None if more is None else whole("more", more, 1, 1024),
         "again": whole("again", again, 0, 1000),

@@ -17,7 +17,7 @@ Importing this module registers ``plait-multipath-v0``:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 try:
@@ -28,6 +28,7 @@ except ImportError as error:
     raise ImportError(f"plait.gym needs {error.name}: pip install 'plait[gym]'") from None
 
 from plait import _plait
+from plait.arguments import whole, word
 from plait.listing import list_measures
 from plait.results import Run
 from plait.scenario import AnyPath, AnyScenario, Setting, draft_of, filled
@@ -80,11 +81,14 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
             settings.setdefault("workload", "download:512kB")
         self._settings = settings
         self._draft = draft_of(scenario, paths, settings)
-        self._reward = reward if callable(reward) else _measure(reward)
-        self._unfinished_reward = unfinished_reward
-        self.subflows = subflows or _plait.Episode.paths(self._draft)
-        if self.subflows < 2:
-            raise _plait.Error("paths: one path leaves no choice\n  allowed: two or more paths")
+        self._reward = reward if callable(reward) else _measure(word("reward", reward))
+        try:
+            self._unfinished_reward = float(unfinished_reward)
+        except (TypeError, ValueError):
+            raise _plait.Error(f"unfinished_reward: `{unfinished_reward}` is no number\n  allowed: a number") from None
+        paths_of_draft = _plait.Episode.paths(self._draft)
+        self.subflows = paths_of_draft if subflows is None else whole("subflows", subflows, 2, 8)
+        self._check_paths(paths_of_draft)
         size = len(CONNECTION) + self.subflows * len(SUBFLOW)
         self.observation_space = gymnasium.spaces.Box(0.0, _LARGEST, (size,), np.float32)
         self.action_space = gymnasium.spaces.Discrete(self.subflows + 1)
@@ -105,7 +109,8 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         super().reset(seed=seed)
         self._seed = int(self.np_random.integers(2**63)) if seed is None else seed
         self.close()
-        draft = self._drawn(dict(options or {}))
+        draft = self._drawn(options)
+        self._check_paths(_plait.Episode.paths(draft))
         draft.set("seed", [str(self._seed)])
         self._episode = _plait.Episode(draft, self.subflows)
         self._seen = self._observation(self._episode.observe())
@@ -118,7 +123,7 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         # A run without a decision has ended before the first step.
         report = self._episode.report
         if report is None:
-            place = int(action)
+            place = whole("action", action, 0, self.subflows)
             numbers = self._episode.act(place if place < self.subflows else -1)
             if numbers is not None:
                 self._seen = self._observation(numbers)
@@ -142,8 +147,18 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         """Ends the run, if there is one."""
         self._episode = None
 
-    def _drawn(self, options: dict[str, Any]) -> _plait.Draft:
+    def _check_paths(self, paths: int) -> None:
+        if paths < 2:
+            raise _plait.Error("paths: one path leaves no choice\n  allowed: two or more paths")
+        if paths > self.subflows:
+            text = f"paths: {paths} of them, and the environment has {self.subflows} subflows"
+            raise _plait.Error(f"{text}\n  allowed: {self.subflows} paths at most, or subflows={paths} when it is made")
+
+    def _drawn(self, given: dict[str, Any] | None) -> _plait.Draft:
         """Returns the scenario of an episode."""
+        if not (given is None or isinstance(given, Mapping)):
+            raise _plait.Error(f"options: `{given}` is no dictionary\n  allowed: {{\"paths\": ...}}, {{\"scenario\": ...}}")
+        options = dict(given or {})
         paths, scenario = options.pop("paths", ()), options.pop("scenario", None)
         if options:
             raise _plait.Error(f"options: `{next(iter(options))}`: unknown option\n  allowed: paths, scenario")

@@ -23,6 +23,8 @@ def decide(question: Mapping[str, Any] | None = None, /, **keys: Any) -> dict[st
     >>> answer["flows"][0]["cwnd"] > 9
     True
     """
+    if not (question is None or isinstance(question, Mapping)):
+        raise _plait.Error(f"question: `{question}` is no dictionary\n  allowed: {{\"scheduler\": \"ecf\", ...}}, or keywords")
     asked = {**(question or {}), **keys}
     if "scheduler" in asked and not isinstance(asked["scheduler"], str):
         asked["scheduler"] = name_of(register(asked["scheduler"]))
@@ -70,5 +72,5 @@ def list_measures(name: str | None = None) -> list[dict[str, Any]]:
 
 
 def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = json.loads(_plait.list_entries(kind, name))["entries"]
+    entries: list[dict[str, Any]] = json.loads(_plait.list_entries(kind, None if name is None else str(name)))["entries"]
     return entries

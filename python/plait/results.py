@@ -139,7 +139,7 @@ class Result(Report[_plait.Comparison]):
 
     def to_csv(self, per_run: bool = False) -> str:
         """Returns the text of ``plait compare --format csv``, with ``per_run`` that of ``--per-run``."""
-        return self._inner.csv(per_run)
+        return self._inner.csv(bool(per_run))
 
     def to_markdown(self) -> str:
         """Returns the text of ``plait compare --format markdown``."""

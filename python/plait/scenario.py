@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from numbers import Number
 from typing import Any, TypeAlias, Union
 
 from plait._plait import Draft, Error
-from plait.arguments import file_name
+from plait.arguments import file_name, word
 from plait.schedulers import name_of, register
 
 Value: TypeAlias = Union[str, int, float, bool, "Path", type]
@@ -32,7 +33,7 @@ class Path:
     """
 
     def __init__(self, name: str, /, **keys: Value | Iterable[Value] | None) -> None:
-        self.name = name
+        self.name = word("path", name)
         self.keys = {key: value for key, value in keys.items() if value is not None and value is not False}
 
     def __str__(self) -> str:
@@ -41,7 +42,7 @@ class Path:
             if value is True:
                 pieces.append(key)
             else:
-                pieces += [f"{key}={text}" for text in _texts(value)]
+                pieces += [f"{key}={text}" for text in texts_of(f"path {self.name}:{key}", value)]
         return f"{self.name}:{','.join(pieces)}" if pieces else self.name
 
     def __repr__(self) -> str:
@@ -70,7 +71,7 @@ class Scenario:
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:
         """Reads a scenario file from a text. Errors name the place as ``name:LINE:COLUMN``."""
-        return cls._of(Draft.from_toml(name, text))
+        return cls._of(Draft.from_toml(word("name", name), word("text", text)))
 
     @classmethod
     def from_file(cls, file: str | os.PathLike[str]) -> Scenario:
@@ -96,6 +97,16 @@ class Scenario:
         """
         return Scenario._of(filled(self._draft.copy(), paths, settings))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self.to_toml() == other.to_toml()
+
+    def __hash__(self) -> int:
+        return hash(self.to_toml())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A process that is to run it needs the classes that it names.
+        return Scenario.from_toml, (self.to_toml(),)
+
     @property
     def command(self) -> str:
         """The command line that compares the schedulers of the scenario."""
@@ -120,7 +131,7 @@ def draft_of(
     elif isinstance(scenario, Scenario):
         draft = scenario._draft.copy()
     else:
-        draft = Draft.from_file(file_name("scenario", scenario))
+        draft = Draft.from_file(file_name("--scenario", scenario))
     return filled(draft, paths, settings)
 
 
@@ -131,17 +142,19 @@ def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[s
     several = [paths] if isinstance(paths, (str, Path, Mapping)) else paths
     if texts := [_path(path) for path in several]:
         draft.set_paths(texts)
+    if settings.get("scheduler") is not None and settings.get("schedulers") is not None:
+        raise Error("--scheduler: it stands beside --schedulers\n  allowed: one of the two")
     for name, value in settings.items():
         if value is not None:
             # The command line takes both spellings.
-            draft.set("schedulers" if name == "scheduler" else name, _texts(value))
+            draft.set("schedulers" if name == "scheduler" else name, texts_of(name, value))
     return draft
 
 
 def _path(path: AnyPath) -> str:
     if isinstance(path, Mapping):
-        keys = dict(path)
-        return str(Path(str(keys.pop("name", "")), **keys))
+        keys = {str(key): value for key, value in path.items()}
+        return str(Path(word("--path", keys.pop("name", "")), **keys))
     if isinstance(path, (str, Path)):
         return str(path)
     raise _no_path(path)
@@ -149,28 +162,32 @@ def _path(path: AnyPath) -> str:
 
 def _no_path(given: object) -> Error:
     allowed = "a text such as \"wifi:rate=20mbit,rtt=22ms\", a plait.Path, a dictionary, or a list of these"
-    return Error(f"--path: `{given}`: a {type(given).__name__} is no path\n  allowed: {allowed}")
+    return Error(f"--path: `{given}` is no path\n  allowed: {allowed}")
 
 
-def _texts(value: Value | Iterable[Value] | Mapping[str, object]) -> list[str]:
+def texts_of(name: str, value: object) -> list[str]:
     """Returns the texts of a setting as the command line has them."""
     if isinstance(value, Mapping):
-        return [f"{name}={_joined(values)}" for name, values in value.items()]
-    if isinstance(value, (str, int, float, Path, type)):
-        return [_text(value)]
-    return [_text(one) for one in value]
+        return [f"{key}={_joined(name, values)}" for key, values in value.items()]
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, type)):
+        return [_text(name, one) for one in value]
+    return [_text(name, value)]
 
 
-def _joined(values: object) -> str:
-    if isinstance(values, Iterable) and not isinstance(values, str):
-        return ",".join(_text(one) for one in values)
-    return _text(values)
+def _joined(name: str, values: object) -> str:
+    return ",".join(texts_of(name, values))
 
 
-def _text(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
     # `register` refuses an object, and says so.
     if isinstance(value, type) or hasattr(value, "schedule"):
         return name_of(register(value))
     if isinstance(value, bool):
         return "on" if value else "off"
-    return str(value)
+    if isinstance(value, os.PathLike):
+        return file_name(f"--{name}", value)
+    # The numbers of numpy and `decimal` are such numbers too.
+    if isinstance(value, (str, Path, Number)):
+        return str(value)
+    allowed = "a text with its unit, a number, True, False, or a list of these"
+    raise Error(f"--{name.replace('_', '-')}: `{value}` is no setting (it is of the type {type(value).__name__})\n  allowed: {allowed}")

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, TypeVar, Union
 
 from plait import _plait
 from plait._plait import Send, Subflow, View, Wait
-from plait.arguments import whole
+from plait.arguments import whole, word
 
 Decision: TypeAlias = Union[Subflow, int, Send, Wait, None]
 """A decision: the subflow for the segment (or its id), `Send`, `Wait`, or None to wait."""
@@ -40,8 +40,8 @@ S = TypeVar("S", bound=type)
 def register(scheduler: S) -> S:
     """Adds a class to the list of schedulers, under its attribute ``name`` or its own name in lower case.
 
-    Afterwards every call knows the name. A class may also stand in ``schedulers`` itself. A class with the name of
-    an earlier one takes its place. Arguments of ``__init__`` are parameters: ``"spare:share=0.4"``.
+    Afterwards every call knows the name; ``all`` does not include it. A class may also stand in ``schedulers`` itself. A
+    class with the name of an earlier one takes its place. Arguments of ``__init__`` are parameters: ``"spare:share=0.4"``.
 
     >>> import plait
     >>> @plait.register
@@ -57,10 +57,10 @@ def register(scheduler: S) -> S:
     if not isinstance(scheduler, type):
         given = type(scheduler).__name__
         text = f"a scheduler is a class, and this is an object of the class {given}"
-        raise _plait.Error(f"scheduler: {text}\n  allowed: the class, without `()`")
+        raise _plait.Error(f"{text}\n  allowed: the class, without `()`")
     if not callable(getattr(scheduler, "schedule", None)):
         text = f"{scheduler.__name__} has no method schedule(view)"
-        raise _plait.Error(f"scheduler: {text}\n  allowed: a class as in help(plait.Scheduler)")
+        raise _plait.Error(f"{text}\n  allowed: a class as in help(plait.Scheduler)")
     idea = (inspect.getdoc(scheduler) or "a scheduler in Python").splitlines()[0]
     _plait.register(scheduler, name_of(scheduler), idea, _parameters(scheduler))
     return scheduler
@@ -92,7 +92,8 @@ class Checked:
     """Number of decisions."""
 
     def __str__(self) -> str:
-        return f"{self.name} keeps the contract: {self.decisions} decisions on {self.connections} connections"
+        several = "" if self.connections == 1 else "s"
+        return f"{self.name} keeps the contract: {self.decisions} decisions on {self.connections} connection{several}"
 
 
 def check(scheduler: type, *, connections: int = 100, seed: int = 1) -> Checked:
@@ -120,5 +121,5 @@ def check(scheduler: type, *, connections: int = 100, seed: int = 1) -> Checked:
 
 def name_of(scheduler: type) -> str:
     """Returns the name of a class in a list of schedulers."""
-    words: str = getattr(scheduler, "name", None) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", scheduler.__name__)
-    return words.lower()
+    words = getattr(scheduler, "name", None) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", scheduler.__name__)
+    return word(f"{scheduler.__name__}.name", words).lower()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from plait import _plait
-from plait.arguments import package
+from plait.arguments import package, word
 
 if TYPE_CHECKING:
     import pandas
@@ -34,7 +34,7 @@ class Table:
 
     def __getitem__(self, name: str) -> list[Any]:
         """Returns the values of a column; None for a row that has no value."""
-        return self._inner.column(name)
+        return self._inner.column(word("column", name))
 
     def __len__(self) -> int:
         return len(self._inner)

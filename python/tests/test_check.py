@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import random
 import time
@@ -241,15 +242,21 @@ def test_parameters_need_defaults_that_are_numbers() -> None:
             plait.register(scheduler)
 
 
-def test_a_later_class_needs_the_same_parameters() -> None:
-    def made(default: int) -> type:
-        class PyChanging(PyGood):
-            def __init__(self, segments: int = default) -> None:
-                pass
+def test_a_later_class_may_have_other_parameters() -> None:
+    def made(default: int, name: str = "segments") -> type:
+        def begin(self: Any, **given: int) -> None:
+            seen.append((0.0, given.get(name, default), False))
 
-        return PyChanging
+        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        begin.__signature__ = inspect.Signature([own, parameter])  # type: ignore[attr-defined]
+        return type("PyChanging", (PyGood,), {"__init__": begin})
 
-    plait.register(made(1))
-    plait.register(made(1))
-    with pytest.raises(plait.Error, match="an earlier class of this name has other parameters"):
-        plait.register(made(2))
+    for default, name in [(1, "segments"), (2, "segments"), (5, "most")]:
+        seen.clear()
+        plait.run(PATHS, workload="download:64kB", scheduler=made(default, name))
+        assert {given[1] for given in seen} == {default}
+        seen.clear()
+        plait.run(PATHS, workload="download:64kB", scheduler=f"py-changing:{name}=7")
+        assert {given[1] for given in seen} == {7}
+    assert [param["name"] for param in plait.list_schedulers("py-changing")[0]["params"]] == ["most"]

@@ -31,6 +31,10 @@ class Broken:
     def schedule(self, view):
         raise ZeroDivisionError("mine")
 
+class Leaves:
+    def schedule(self, view):
+        raise SystemExit(3)
+
 class Wrong:
     pass
 '''
@@ -148,6 +152,7 @@ class TestPosix:
 @pytest.fixture()
 def home(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(SCHEDULERS)
+    (tmp_path / "wrong.py").write_text("def schedule(:")
     return tmp_path
 
 
@@ -169,6 +174,12 @@ def test_a_class_answers_questions(home: Path) -> None:
     assert json.loads(found.stdout)["subflow"] == 1
 
 
+def test_a_class_that_ends_the_interpreter_ends_a_comparison(home: Path) -> None:
+    words = [*PATHS, "--workload", "download:512kB", "--runs", "2"]
+    found = ended("compare", *words, "--schedulers", "mine:Leaves", cwd=home, timeout=60)
+    assert found.returncode == 2 and "SystemExit: 3" in found.stderr
+
+
 def test_every_flag_of_schedulers_takes_a_class(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -183,6 +194,8 @@ def test_every_flag_of_schedulers_takes_a_class(home: Path, monkeypatch: pytest.
         ("theirs:Fast", "No module named 'theirs'"),
         ("mine:Wrong", "no method schedule"),
         ("mine:Broken", "ZeroDivisionError: mine"),
+        ("mine:Leaves", "SystemExit: 3"),
+        ("wrong:Any", "--scheduler: wrong:Any: SyntaxError: "),
     ],
 )
 def test_a_bad_class_is_an_invalid_argument(home: Path, named: str, text: str) -> None:

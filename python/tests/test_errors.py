@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -111,17 +112,17 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: plait.compare(5, **RUN), r"--path: `5`: a int is no path"),  # type: ignore[arg-type]
-        (lambda: plait.compare([None, "lte-att"], **RUN), "--path: `None`"),  # type: ignore[list-item]
-        (lambda: plait.compare(scenario=5), "scenario: a int"),  # type: ignore[arg-type]
+        (lambda: plait.compare(5, **RUN), "--path: `5` is no path"),  # type: ignore[arg-type]
+        (lambda: plait.compare([None, "lte-att"], **RUN), "--path: `None` is no path"),  # type: ignore[list-item]
+        (lambda: plait.compare(scenario=5), "--scenario: `5` is no name of a file"),  # type: ignore[arg-type]
         (lambda: plait.explain(PATHS, slowest=-1, **RUN), "--slowest: `-1`: not a number that fits\n  allowed: a whole"),
         (lambda: plait.explain(PATHS, slowest="all", **RUN), "--slowest: `all`"),  # type: ignore[arg-type]
         (lambda: plait.experiment("ton-fig8", again=-1), "--again: `-1`"),
         (lambda: plait.experiment("ton-fig8", more=1.5), "--more: `1.5`"),  # type: ignore[arg-type]
         (lambda: plait.experiment("ton-fig8", jobs=0), "--jobs: `0`"),
         (lambda: plait.experiment("ton-fig8", seed=2**64), "--seed: `18446744073709551616`"),
-        (lambda: plait.experiment(8), "name_or_file: a int"),  # type: ignore[arg-type]
-        (lambda: plait.sweep(5, out="/nowhere/x"), "scenarios: a int"),  # type: ignore[arg-type]
+        (lambda: plait.experiment(8), "name_or_file: `8` is no name"),  # type: ignore[arg-type]
+        (lambda: plait.sweep(5, out="/nowhere/x"), "scenarios: `5` is no scenario"),  # type: ignore[arg-type]
         (lambda: plait.Sweep.open("/nowhere/x"), "/nowhere/x/manifest.json: there is no such file"),
         (lambda: plait.check(Fast()), "object of the class Fast\n  allowed: the class"),  # type: ignore[arg-type]
         (lambda: plait.check("minrtt"), "object of the class str"),  # type: ignore[arg-type]
@@ -131,6 +132,26 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.compare(PATHS, schedulers=dict, **RUN), "dict has no method schedule"),
         (lambda: plait.decide(scheduler=Fast(), subflows=[]), "object of the class Fast"),
         (lambda: plait.decide(scheduler="ecf", subflows={1}), "question: Object of type set"),
+        (lambda: plait.decide("ecf"), "question: `ecf` is no dictionary"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, schedulers=Fast(), **RUN), "object of the class Fast"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, schedulers=len, **RUN), "--schedulers: `.*` is no setting"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, workload=b"download:64kB"), "--workload: `.*` is no setting"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, dial_delay=timedelta(1), **RUN), "--dial-delay: `1 day"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, explain=3, **RUN), "--explain: `3`: neither on nor off"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, schedulers="ecf", scheduler="ecf", **RUN), "--scheduler: it stands beside"),
+        (lambda: plait.compare([{"name": 3}], **RUN), "--path: `3` is no text"),
+        (lambda: plait.compare([plait.Path("wifi", rtt=object())], **RUN), "--path wifi:rtt: `.*` is no setting"),  # type: ignore[arg-type]
+        (lambda: plait.Path(3), "path: `3` is no text"),  # type: ignore[arg-type]
+        (lambda: plait.run(PATHS, events="yes", **RUN), "--events: `yes`"),  # type: ignore[arg-type]
+        (lambda: plait.run(PATHS, runs=3, **RUN), "--runs: this call makes one run"),
+        (lambda: plait.explain(PATHS, at=1.2, **RUN), "--at: `1.2` has no unit"),  # type: ignore[arg-type]
+        (lambda: plait.explain(PATHS, compare_with=3, **RUN), "unknown scheduler"),  # type: ignore[arg-type]
+        (lambda: plait.Scenario.from_toml(3), "text: `3` is no text"),  # type: ignore[arg-type]
+        (lambda: plait.list_workloads(3), "unknown workload `3`"),  # type: ignore[arg-type]
+        (lambda: plait.sweep(plait.Scenario(PATHS, **RUN), out="/nowhere/x", seed=3), "seed: it is for experiments"),
+        (lambda: plait.sweep(experiment=3, out="/nowhere/x"), "experiment: `3` is no name"),  # type: ignore[arg-type]
+        (lambda: plait.experiment("ton-fig8", quick="no"), "--quick: `no`"),  # type: ignore[arg-type]
+        (lambda: plait.compare(PATHS, schedulers="minrtt", runs=1, **RUN).table[0], "column: `0` is no text"),  # type: ignore[index]
     ],
 )
 def test_an_argument_of_another_kind_is_an_error_of_the_package(call: Any, text: str) -> None:
@@ -151,3 +172,14 @@ def test_a_class_answers_a_question() -> None:
     assert plait.decide(scheduler=Fast, subflows=subflows)["subflow"] == 1
     with pytest.raises(plait.Error, match="missing field `scheduler`"):
         plait.decide(subflows=subflows)
+
+
+def test_numbers_and_paths_of_other_libraries_are_settings(tmp_path: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    trace = tmp_path / "x.csv"
+    trace.write_text("0,20mbit\n")
+    path = plait.Path("wifi", trace=trace, rtt="22ms")
+    assert str(path) == f"wifi:trace={trace},rtt=22ms"
+    result = plait.compare(PATHS, schedulers="minrtt", runs=numpy.int64(2), seed=numpy.int64(3), **RUN)
+    assert "--runs 2 --seed 3" in result.command
+    assert plait.explain(PATHS, slowest=numpy.int64(2), **RUN).command.endswith("--slowest 2")

@@ -200,3 +200,32 @@ def test_the_cost_of_a_step() -> None:
     print(f"{cost * 1e6:.1f} us a step")
     # The aim is 30 us: two changes between threads, and the numbers. A machine with other work has cold caches.
     assert cost < 150e-6
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: gymnasium.make(gym.ID, reward=3), "reward: `3` is no text"),
+        (lambda: gymnasium.make(gym.ID, unfinished_reward="x"), "unfinished_reward: `x` is no number"),
+        (lambda: gymnasium.make(gym.ID, subflows=2.5), "--subflows: `2.5`"),
+        (lambda: gymnasium.make(gym.ID, subflows=9), "--subflows: `9`"),
+        (lambda: made().reset(options=3), "options: `3` is no dictionary"),
+        (lambda: made().reset(options={"paths": PATHS[:1]}), "one path leaves no choice"),
+        (lambda: made().reset(options={"paths": [*PATHS, "third:rtt=9ms,rate=1mbit"]}), "3 of them, and the environment has 2"),
+        (lambda: begun().step(3), "--action: `3`"),
+        (lambda: begun().step(-1), "--action: `-1`"),
+    ],
+)
+def test_arguments_that_make_no_sense(call: Any, text: str) -> None:
+    with pytest.raises(plait.Error, match=text):
+        call()
+
+
+def made() -> Any:
+    return gymnasium.make(gym.ID, paths=PATHS).unwrapped
+
+
+def begun() -> Any:
+    env = made()
+    env.reset(seed=1)
+    return env

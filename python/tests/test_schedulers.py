@@ -148,3 +148,28 @@ def test_a_decision_is_cheap() -> None:
     cost = min(seconds(PyCounted) for _ in range(3)) - min(seconds("minrtt") for _ in range(3))
     print(f"{cost / calls * 3e6:.2f} us a decision")
     assert cost / (calls / 3) < 3e-6
+
+
+def test_a_class_joins_no_comparison_that_does_not_name_it() -> None:
+    settings: dict[str, Any] = {"workload": "download:64kB", "runs": 2}
+    before = plait.compare(PATHS, **settings)
+
+    class PyApart(PyMinRtt):
+        pass
+
+    plait.register(PyApart)
+    after = plait.compare(PATHS, **settings)
+    assert (before.command, before.digest) == (after.command, after.digest)
+    assert "py-apart" in [entry["name"] for entry in plait.list_schedulers()]
+    assert plait.compare(PATHS, schedulers="all", **settings).digest == before.digest
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_what_is_no_fault_of_a_class_is_passed_on(error: BaseException) -> None:
+    class PyLeaves(PyMinRtt):
+        def schedule(self, view: plait.View) -> plait.Decision:
+            raise error
+
+    for call in (lambda: plait.check(PyLeaves), lambda: plait.run(PATHS, workload="download:64kB", scheduler=PyLeaves)):
+        with pytest.raises(type(error)):
+            call()

@@ -10,6 +10,7 @@ use crate::work::stray_failure;
 use connection::{Connection, MSS, any_view};
 use plait_base::RandomStream;
 use plait_sched::{Decision, Entry, Listed, Notice, Outcome, ParamKind, Reason, Scheduler, Spec};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::fmt::Write;
 
@@ -60,6 +61,12 @@ struct Broken {
 
 impl Broken {
     fn into_error(self, py: Python<'_>) -> PyErr {
+        // Ctrl-C and `sys.exit` are no fault of the class.
+        if let Some(cause) = self.cause.as_ref()
+            && !cause.is_instance_of::<PyException>(py)
+        {
+            return cause.clone_ref(py);
+        }
         let error = Error::new_err(self.text);
         error.set_cause(py, self.cause);
         error
@@ -84,7 +91,7 @@ impl Check {
         let (out, decisions) = (Outcome::default(), 0);
         let check =
             Check { spec: spec.to_string(), number, seed, objects, connection, out, decisions };
-        check.exception("the object is made")?;
+        check.exception("the object was made")?;
         Ok(check)
     }
 
@@ -120,7 +127,7 @@ impl Check {
         for object in &mut self.objects {
             object.on_notice(&self.connection.view(), notice);
         }
-        self.exception("a notice")
+        self.exception("a notice came")
     }
 
     /// Decides until there is nothing more to send.
@@ -200,7 +207,7 @@ impl Check {
     fn exception(&self, at: &str) -> Result<(), Broken> {
         let Err(error) = stray_failure() else { return Ok(()) };
         let said = error.to_string();
-        let said = if at.is_empty() { said } else { format!("{said} (when {at} came)") };
+        let said = if at.is_empty() { said } else { format!("{said} (when {at})") };
         Err(self.broken(&said, Some(error)))
     }
 

@@ -24,6 +24,7 @@ struct Registered {
     class: Py<PyAny>,
     params: &'static [Param],
     hears: Hears,
+    build: Build,
 }
 
 /// The notices for which a class has a method.
@@ -103,8 +104,8 @@ pub(crate) fn register(
     let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = classes.iter_mut().find(|known| known.name == name) {
         if known.params != params {
-            let text = format!("`{name}`: an earlier class of this name has other parameters");
-            return Err(Error::new_err(text + "\n  allowed: another name, or a new process"));
+            known.params = params.leak();
+            list(known.name, idea, known.params, known.build)?;
         }
         let before = std::mem::replace(&mut known.class, class.unbind());
         known.hears = hears;
@@ -118,15 +119,20 @@ pub(crate) fn register(
         return Err(Error::new_err(text));
     };
     let name: &'static str = String::from(name).leak();
-    let idea: &'static str = String::from(idea).leak();
-    let page: &'static str = format!("{idea}\n\nA Python class of this process.\n").leak();
     let params: &'static [Param] = params.leak();
-    let about = About { name, aliases: &[], idea, page, params, state: &[] };
-    plait_sched::register(&[Entry { about, queues_ahead: false, spreads_bursts: false, build }])
-        .map_err(refused)?;
-    classes.push(Registered { name, class: class.unbind(), params, hears });
+    list(name, idea, params, build)?;
+    classes.push(Registered { name, class: class.unbind(), params, hears, build });
     expect_classes();
     Ok(())
+}
+
+/// Adds a class to the list of schedulers, in the place of an earlier one of this name.
+fn list(name: &'static str, idea: &str, params: &'static [Param], build: Build) -> PyResult<()> {
+    let idea: &'static str = String::from(idea).leak();
+    let page: &'static str = format!("{idea}\n\nA Python class of this process.\n").leak();
+    let about = About { name, aliases: &[], idea, page, params, state: &[] };
+    let entry = Entry { about, queues_ahead: false, spreads_bursts: false, build };
+    plait_sched::register_apart(&[entry]).map_err(refused)
 }
 
 /// Returns the name of a Python class that a scheduler in canonical form uses.
@@ -172,7 +178,7 @@ impl PythonScheduler {
         let built = Python::try_attach(|py| {
             let (class, params, built) = {
                 let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-                let Registered { name, class, params, hears } = classes.get(number)?;
+                let Registered { name, class, params, hears, .. } = classes.get(number)?;
                 let built = PythonScheduler { name, hears: *hears, object: None };
                 (class.clone_ref(py), *params, built)
             };
@@ -270,7 +276,7 @@ impl PythonScheduler {
         answer: &Bound<'_, PyAny>,
     ) -> PyResult<Decision> {
         if answer.is_none() {
-            return Ok(Decision::Wait { on: None, reason: Reason::AllBusy });
+            return Ok(Decision::Wait { on: None, reason: Reason::FastFinishesSooner });
         }
         if let Ok(wait) = answer.cast::<Wait>() {
             let on = wait.get().subflow.map(|id| self.known(view, id)).transpose()?;

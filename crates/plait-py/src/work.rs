@@ -51,7 +51,8 @@ pub(crate) fn become_command() {
 /// Ends the task of this thread with an exception.
 pub(crate) fn failed(py: Python<'_>, error: &PyErr) {
     if IS_COMMAND.load(Ordering::Relaxed) {
-        error.print(py);
+        // `print` would end the interpreter if the exception is a SystemExit, on the wrong thread.
+        error.display(py);
         std::process::exit(CODE_OF_EXCEPTION);
     }
     let task = TASK.with_borrow(Option::clone);

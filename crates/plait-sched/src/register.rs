@@ -12,11 +12,13 @@ const RESERVED: [&str; 2] = ["all", "tcp"];
 /// The list, and the longer list that has taken its place. Once read, a list does not change.
 struct Stage {
     entries: &'static [Entry],
+    /// Names of the schedulers that `all` does not stand for.
+    apart: &'static [&'static str],
     next: OnceRef<'static, Stage>,
 }
 
 /// The list of the built-in schedulers.
-static BUILT_IN: Stage = Stage { entries: SCHEDULERS, next: OnceRef::new() };
+static BUILT_IN: Stage = Stage { entries: SCHEDULERS, apart: &[], next: OnceRef::new() };
 
 /// The reason why a scheduler cannot be registered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -36,6 +38,12 @@ pub enum RegisterError {
 #[must_use]
 pub fn schedulers() -> &'static [Entry] {
     newest().entries
+}
+
+/// Returns the schedulers that the word `all` stands for: those of [`schedulers`] without those of [`register_apart`].
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    let Stage { entries, apart, .. } = newest();
+    entries.iter().filter(|entry| !apart.contains(&entry.about.name))
 }
 
 fn newest() -> &'static Stage {
@@ -66,16 +74,34 @@ fn newest() -> &'static Stage {
 /// # Ok::<(), plait_sched::RegisterError>(())
 /// ```
 pub fn register(entries: &[Entry]) -> Result<(), RegisterError> {
+    add(entries, false)
+}
+
+/// Adds schedulers as [`register`] does, but `all` does not stand for them, so later comparisons stay as they are. One with
+/// the name of an earlier call of this function takes its place.
+///
+/// # Errors
+/// Returns a [`RegisterError`] if a name is not valid or taken. The list is then unchanged.
+pub fn register_apart(entries: &[Entry]) -> Result<(), RegisterError> {
+    add(entries, true)
+}
+
+fn add(entries: &[Entry], apart: bool) -> Result<(), RegisterError> {
+    let new: Vec<&'static str> = entries.iter().map(|entry| entry.about.name).collect();
     loop {
         let stage = newest();
-        let mut taken: Vec<&str> =
-            stage.entries.iter().flat_map(names_of).chain(RESERVED).collect();
+        let replaced = |name: &str| apart && stage.apart.contains(&name) && new.contains(&name);
+        let kept = stage.entries.iter().filter(|entry| !replaced(entry.about.name));
+        let mut taken: Vec<&str> = kept.clone().flat_map(names_of).chain(RESERVED).collect();
         for name in entries.iter().flat_map(names_of) {
             check(&taken, name)?;
             taken.push(name);
         }
-        let all: &'static [Entry] = Vec::leak([stage.entries, entries].concat());
-        let next = Box::leak(Box::new(Stage { entries: all, next: OnceRef::new() }));
+        let all: Vec<Entry> = kept.chain(entries).copied().collect();
+        let mut set_apart: Vec<&'static str> = stage.apart.to_vec();
+        set_apart.extend(new.iter().filter(|name| apart && !stage.apart.contains(name)));
+        let (entries, apart) = (Vec::leak(all), Vec::leak(set_apart));
+        let next = Box::leak(Box::new(Stage { entries, apart, next: OnceRef::new() }));
         // If another thread was first, the names are checked against its list.
         if stage.next.set(next).is_ok() {
             return Ok(());
@@ -99,6 +125,26 @@ fn check(taken: &[&str], name: &'static str) -> Result<(), RegisterError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::About;
+
+    #[test]
+    fn schedulers_apart_are_known_and_not_part_of_all() {
+        let made = |idea| {
+            let minrtt = SCHEDULERS[0];
+            Entry { about: About { name: "apart", aliases: &[], idea, ..minrtt.about }, ..minrtt }
+        };
+        let idea = || {
+            let mut named = schedulers().iter().filter(|entry| entry.about.name == "apart");
+            (named.next().map(|entry| entry.about.idea), named.count())
+        };
+        register_apart(&[made("first")]).unwrap();
+        assert_eq!(idea(), (Some("first"), 0));
+        register_apart(&[made("second")]).unwrap();
+        assert_eq!(idea(), (Some("second"), 0));
+        assert!(all().all(|entry| entry.about.name != "apart"));
+        assert_eq!(register(&[made("third")]), Err(RegisterError::Taken("apart")));
+        assert_eq!(register_apart(&[SCHEDULERS[0]]), Err(RegisterError::Taken("minrtt")));
+    }
 
     #[test]
     fn a_name_must_be_valid_and_free() {

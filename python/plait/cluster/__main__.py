@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("scenarios", nargs="*", metavar="FILE", help="scenario files")
     parser.add_argument("--experiment", action="append", default=[], metavar="NAME", help="an experiment, by name or file")
     parser.add_argument("--quick", action="store_true", help="make the quick runs of experiments")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of experiments [default: 1]")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of experiments [default: 1]")
     parser.add_argument("--cluster", metavar="ADDRESS", help="the Dask scheduler, such as tcp://10.0.0.1:8786 [default: this machine]")
     parser.add_argument("--out", metavar="DIR", help="write the data set into this directory")
     parser.add_argument("--cache", metavar="DIR", help="keep finished runs in this directory [default: DIR/cache of --out]")
@@ -69,7 +69,7 @@ def perform(given: argparse.Namespace) -> None:
     if (given.cache if given.runs_only else given.out) is None:
         raise _plait.Error(f"{needed} is missing\n  allowed: {needed} DIR")
     # Invalid input is an error before the cluster is asked.
-    plans = plans_of(given.scenarios, given.experiment, given.quick, given.seed)
+    plans = plans_of(given.scenarios, given.experiment, given.quick, 1 if given.seed is None else given.seed)
     with ExitStack() as stack:
         client = None if given.cluster is None else stack.enter_context(connected(given.cluster))
         if given.runs_only:

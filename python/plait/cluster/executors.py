@@ -46,6 +46,8 @@ class OfExecutor:
             return self.executor.submit(work, batch)
         except BrokenExecutor as error:
             raise lost(error) from None
+        except RuntimeError as error:
+            raise _plait.Error(f"executor: {error}\n  allowed: an executor that is open") from None
 
 
 class OfClient:
@@ -74,6 +76,9 @@ def workers_of(executor: object) -> Workers | None:
     if callable(getattr(executor, "nthreads", None)) and callable(getattr(executor, "submit", None)):
         if getattr(executor, "asynchronous", False):
             raise _plait.Error("executor: an asynchronous client\n  allowed: distributed.Client(...)")
+        status = getattr(executor, "status", "running")
+        if status != "running":
+            raise _plait.Error(f"executor: the client is {status}\n  allowed: a client with a connection")
         return OfClient(executor)
     raise _plait.Error(
         f"executor: `{type(executor).__name__}`: unknown executor\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plait import _plait
-from plait.arguments import file_name, whole
+from plait.arguments import file_name, switch, whole
 from plait.cluster.dataset import Sweep, check_arrow, write
 from plait.cluster.executors import Future, Workers, is_loss, lost, workers_of
 from plait.cluster.worker import Answer, Batch, Part, Unit, work
@@ -36,7 +36,7 @@ def sweep(
     cache: str | os.PathLike[str] | None = None,
     experiment: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     quick: bool = False,
-    seed: int = 1,
+    seed: int | None = None,
     progress: bool | None = None,
 ) -> Sweep:
     """Makes the runs of scenarios on any number of workers, and writes them as one Parquet data set.
@@ -64,7 +64,9 @@ def sweep(
     """
     check_arrow()
     workers = workers_of(executor)
-    plans = plans_of(scenarios, experiment, quick, seed)
+    if not experiment and (quick or seed is not None):
+        raise _plait.Error(f"{'quick' if quick else 'seed'}: it is for experiments\n  allowed: plait.Scenario(..., seed=N)")
+    plans = plans_of(scenarios, experiment, switch("quick", quick), 1 if seed is None else seed)
     directory = Path(file_name("out", out))
     log = _plait.RunLog(os.fspath(directory / "cache") if cache is None else file_name("cache", cache))
     counts = make_missing(plans, log, workers, progress)
@@ -81,6 +83,8 @@ def plans_of(
     if not isinstance(scenarios, (Scenario, str, os.PathLike, Iterable)):
         raise _no_scenario("scenarios", scenarios)
     several = [scenarios] if isinstance(scenarios, (Scenario, str, os.PathLike)) else list(scenarios)
+    if not isinstance(experiments, (str, os.PathLike, Iterable)):
+        experiments = file_name("experiment", experiments)
     named = [experiments] if isinstance(experiments, (str, os.PathLike)) else list(experiments)
     seed = whole("seed", seed, 0, 2**64 - 1)
     plans = []
@@ -104,7 +108,7 @@ def plans_of(
 
 def _no_scenario(place: str, given: object) -> _plait.Error:
     allowed = "a plait.Scenario, or the name of a scenario file"
-    return _plait.Error(f"{place}: a {type(given).__name__}\n  allowed: {allowed}")
+    return _plait.Error(f"{place}: `{given}` is no scenario\n  allowed: {allowed}")
 
 
 def make_missing(

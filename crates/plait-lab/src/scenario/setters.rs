@@ -72,7 +72,7 @@ pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, read: Reader<'
 /// Returns `all`, or the list of schedulers.
 pub(super) fn scheduler_texts(it: &Scenario) -> Vec<String> {
     let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
-    let all = plait_sched::schedulers().iter().map(|entry| entry.about.name);
+    let all = plait_sched::all().map(|entry| entry.about.name);
     vec![if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") }]
 }
 

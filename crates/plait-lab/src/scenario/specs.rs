@@ -13,7 +13,7 @@ const MOST_NAMES: usize = 200;
 const ALL: &str = "all";
 
 pub(super) fn schedulers(given: &PlacedText) -> Result<Vec<plait_sched::Spec>> {
-    let every: Vec<&str> = plait_sched::schedulers().iter().map(|entry| entry.about.name).collect();
+    let every: Vec<&str> = plait_sched::all().map(|entry| entry.about.name).collect();
     let parse = |piece: &str| {
         plait_sched::Spec::parse(piece).map_err(|error| refused(given, piece, &error))
     };
