@@ -381,6 +381,34 @@ fn a_path_is_not_silent_because_the_acknowledgement_of_a_lone_segment_is_held_ba
     }
 }
 
+/// A receiver can have held the acknowledgement of a lone segment back since the one before it. Only the rest of a long RTT is
+/// a queue: with 40 ms of it, the segment would arrive later on the side path than on the main one.
+#[test]
+fn an_acknowledgement_that_may_have_been_held_back_shows_no_queue() {
+    for (held, silence, segments, choice) in
+        [("on", 40, 1, SIDE), ("off", 40, 1, MAIN), ("on", 1, 1, MAIN), ("on", 40, 2, MAIN)]
+    {
+        let mut scheduler = build(&format!("slot:held={held},risk=0,copies=off"));
+        let mut model = paths(200);
+        teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+        teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+        model.subflows[1].inflight = MSS;
+        let mut acked = |model: &mut Model, millis: u64, segments: u64| {
+            let rtt = Some(Span::from_millis(SIDE_RTT + 40));
+            model.now = at(millis);
+            model.subflows[1].last_rtt = rtt;
+            model.subflows[1].rtt_at = model.now;
+            let (subflow, bytes, first_unacked) = (SIDE, segments * MSS, None);
+            let notice = Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked };
+            scheduler.on_notice(&model.view(), notice);
+        };
+        acked(&mut model, 2_000, 2);
+        acked(&mut model, 2_000 + silence, segments);
+        let case = format!("held={held}, {segments} segments after {silence} ms");
+        assert_eq!(ask(&mut *scheduler, &model).0, Some(choice), "{case}");
+    }
+}
+
 /// Decides for a main path that acknowledges segments at once, so that its rate is `mss / spacing`.
 fn fast_decision(spec: &str, spacing_us: u64) -> (Box<dyn Scheduler>, Model, Decision) {
     let mut scheduler = build(spec);

@@ -71,6 +71,8 @@ pub(super) struct Learning {
     pub(super) queued: bool,
     /// Whether the data of a busy round trip limits the rate.
     pub(super) round: bool,
+    /// Whether the receiver may have held the acknowledgement of a lone segment back.
+    pub(super) held: bool,
 }
 
 /// Facts that the estimates of all paths share.
@@ -163,7 +165,7 @@ impl<'a> Estimate<'a> {
             overdue = now.since(lane.progress).minus(view.rttvar.times(2) + OVERDUE + held_back);
             // A sample from before the path was idle shows a queue that has left.
             if !backlog || view.rtt_at >= lane.started {
-                wait = view.last_rtt.unwrap_or_default().minus(min_rtt).minus(age);
+                wait = view.last_rtt.unwrap_or_default().minus(min_rtt + lane.held + age);
             }
         }
         let mut estimate = Estimate {

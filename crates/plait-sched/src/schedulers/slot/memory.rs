@@ -6,7 +6,7 @@ use super::estimate::{Estimate, Rules, time_for};
 use super::flights::Flights;
 use super::loss::LossShare;
 use super::paths::{Paths, Work};
-use super::rate::{RateFilter, Step};
+use super::rate::{MAX_HELD_BACK, RateFilter, Step};
 use super::way::Retransmission;
 use crate::rules::segment_len;
 use crate::{CaState, ConnectionView, Decision, SubflowView, View};
@@ -29,6 +29,8 @@ pub(super) struct Lane {
     pub(super) backlog: Backlog,
     /// When it was last idle.
     pub(super) started: Time,
+    /// Time for which the receiver may have held the latest acknowledgement back.
+    pub(super) held: Span,
 }
 
 impl Lane {
@@ -135,6 +137,10 @@ impl Memory {
         rtt: Option<Span>,
     ) {
         let lane = &mut self.lanes[subflow.index()];
+        // Only the acknowledgement of a lone segment waits, and it follows the one before it.
+        let lone = rules.learning.held && bytes < 2 * segment_len(view);
+        let silence = view.now.since(lane.progress);
+        lane.held = if lone { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
         lane.progress = view.now;
         lane.losses.on_acked(bytes);
         lane.proven |= view.subflows.len() == 1;

@@ -23,7 +23,7 @@ use burst::Burst;
 use estimate::{Copying, Estimate, Learning, Rules};
 use memory::Memory;
 use params::{
-    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, LATE, LOST, MAIN_CAP, PASSED,
+    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP, PASSED,
     PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP,
 };
 use plait_base::{Span, SubflowId};
@@ -43,7 +43,8 @@ For each path, slot predicts when a segment sent now would arrive:
 A path that was idle has no queue. In the first round trip after that, the queue is the data sent since then, less
 the data that has left at the rate (`backlog`). If this data fills the window, the next segment leaves with the
 first acknowledgement. The queue is at least the wait that the latest RTT sample shows, if the path was not
-idle after that sample. Before the first rate sample the queue is srtt - min_rtt.
+idle after that sample. A receiver may hold the acknowledgement of a lone segment back for 40 ms, but not for longer
+than since the one before it. That time is no wait in a queue (`held`). Before the first rate sample the queue is srtt - min_rtt.
 
 The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample is taken from a run of up
 to 16 steps if the link set its pace: the segments left at least twice as fast as they were acknowledged, or
@@ -95,7 +96,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
-        BURST, BACKLOG, ROUND, PASSED, REPAIR,
+        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD,
     ],
     state: saved::NAMES,
     },
@@ -126,6 +127,7 @@ impl Slot {
             passed: params.switch(&PASSED),
             queued: params.switch(&QUEUED),
             round: params.switch(&ROUND),
+            held: params.switch(&HELD),
         };
         let rules = Rules {
             cap: params.switch(&CAP),

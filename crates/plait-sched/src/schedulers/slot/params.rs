@@ -121,6 +121,13 @@ pub(super) const PASSED: Param = Param {
     help: "do not copy data that its subflow has acknowledged with all data before it",
     clause: "ours",
 };
+pub(super) const HELD: Param = Param {
+    name: "held",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "the time for which the receiver may have held an acknowledgement back shows no queue",
+    clause: "RFC 9293 section 3.8.6.3",
+};
 pub(super) const REPAIR: Param = Param {
     name: "repair",
     kind: ParamKind::Switch { default: true },

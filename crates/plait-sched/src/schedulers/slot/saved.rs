@@ -26,6 +26,7 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("loss.ID.acked", "bytes that the path delivered"),
     ("progress.ID_ns", "latest progress of the path"),
     ("started.ID_ns", "when the path was last idle"),
+    ("held.ID_ns", "time for which the receiver may have held the latest acknowledgement back"),
     ("backlog.ID.began_ns", "when the path was last empty"),
     ("backlog.ID.bytes", "bytes sent since then"),
     ("step.ID.N.at_ns", "arrival of the Nth of the latest acknowledgements"),
@@ -51,7 +52,7 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
     let Memory { lanes, flights, .. } = memory;
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started }) in
+    for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started, held }) in
         lanes.iter().enumerate()
     {
         names.begin(format_args!("rate.{id}"));
@@ -76,6 +77,8 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
         names.write("_ns", progress.as_nanos());
         names.begin(format_args!("started.{id}"));
         names.write("_ns", started.as_nanos());
+        names.begin(format_args!("held.{id}"));
+        names.write("_ns", held.as_nanos());
         names.begin(format_args!("backlog.{id}"));
         names.write(".began_ns", backlog.began.as_nanos());
         names.write(".bytes", backlog.bytes);
@@ -191,6 +194,10 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
         ("started", id) => {
             let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
             lanes.get_mut(id)?.started = Time::from_nanos(whole);
+        }
+        ("held", id) => {
+            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
+            lanes.get_mut(id)?.held = Span::from_nanos(whole);
         }
         ("backlog", id) => {
             let backlog = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.backlog;
