@@ -63,7 +63,8 @@ class ResultPlot:
         """Returns the colour and the style of the lines of a row. Those of plain TCP are grey."""
         at = self.rows.index(row)
         if row[0].startswith("tcp:"):
-            return canvas.colours["soft"], [":", "-."][at % 2]
+            plain = [it for it in self.rows if it[0].startswith("tcp:")]
+            return canvas.colours["soft"], [":", "-."][plain.index(row) % 2]
         return canvas.colour(at), "-" if at < COLOURS else "--"
 
     def values(self, row: Row, **place: str) -> list[float]:
@@ -94,11 +95,12 @@ class ResultPlot:
             values = self.values(row)
             if not values:
                 continue
-            colour = self.look(canvas, row)[0]
+            colour, style = self.look(canvas, row)
             axes.hlines(at, percentile(values, 5), percentile(values, 95), color=colour, linewidth=1.2)
             if row in self.intervals:
                 axes.hlines(at, *self.intervals[row], color=colour, linewidth=6, alpha=0.35)
-            axes.plot([percentile(values, 50)], [at], "o", color=colour, markersize=5)
+            filled = colour if style == "-" else canvas.colours["ground"]
+            axes.plot([percentile(values, 50)], [at], "o", color=colour, markerfacecolor=filled, markersize=5)
         axes.set_yticks(range(len(self.rows)), [self.name(row) for row in self.rows])
         axes.tick_params(axis="y", labelcolor=canvas.colours["text"])
         axes.set_ylim(len(self.rows) - 0.5, -0.5)
@@ -117,7 +119,7 @@ class ResultPlot:
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(self.label)
         axes.set_ylabel("share of runs")
-        canvas.caption(axes, "Distribution", "share of runs with at most this value")
+        canvas.caption(axes, "Distribution", "with at most this value; hollow mark: broken line")
 
     def over_setting(self, theme: Theme | None) -> Figure:
         """Draws each row over the first varied setting, with a drawing for each value of the others."""
