@@ -98,7 +98,7 @@ class Scenario:
         return Scenario._of(filled(self._draft.copy(), paths, settings))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and self.to_toml() == other.to_toml()
+        return self is other or (isinstance(other, Scenario) and self.to_toml() == other.to_toml())
 
     def __hash__(self) -> int:
         return hash(self.to_toml())
