@@ -146,7 +146,7 @@ def explain(
     draft = draft_of(scenario, paths, {**given, **settings})
     most = whole("slowest", slowest, 1, 100)
     time = None if at is None else str(at)
-    others = None if compare_with is None else ",".join(texts_of("compare-with", compare_with))
+    others = None if compare_with is None else ",".join(texts_of("--compare-with", compare_with))
     with progress_bar(progress) as tell:
         document, text = _plait.explain(draft, most, time, others, terminal_width(), tell)
     return Explanation(document, text)

@@ -42,7 +42,7 @@ class Path:
             if value is True:
                 pieces.append(key)
             else:
-                pieces += [f"{key}={text}" for text in texts_of(f"path {self.name}:{key}", value)]
+                pieces += [f"{key}={text}" for text in texts_of(f"--path {self.name}:{key}", value)]
         return f"{self.name}:{','.join(pieces)}" if pieces else self.name
 
     def __repr__(self) -> str:
@@ -140,14 +140,15 @@ def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[s
     if not isinstance(paths, (str, Path, Mapping, Iterable)):
         raise _no_path(paths)
     several = [paths] if isinstance(paths, (str, Path, Mapping)) else paths
-    if texts := [_path(path) for path in several]:
-        draft.set_paths(texts)
+    if described := [_path(path) for path in several]:
+        draft.set_paths(described)
     if settings.get("scheduler") is not None and settings.get("schedulers") is not None:
         raise Error("--scheduler: it stands beside --schedulers\n  allowed: one of the two")
     for name, value in settings.items():
         if value is not None:
             # The command line takes both spellings.
-            draft.set("schedulers" if name == "scheduler" else name, texts_of(name, value))
+            texts = texts_of(f"--{name.replace('_', '-')}", value)
+            draft.set("schedulers" if name == "scheduler" else name, texts)
     return draft
 
 
@@ -165,29 +166,29 @@ def _no_path(given: object) -> Error:
     return Error(f"--path: `{given}` is no path\n  allowed: {allowed}")
 
 
-def texts_of(name: str, value: object) -> list[str]:
-    """Returns the texts of a setting as the command line has them."""
+def texts_of(place: str, value: object) -> list[str]:
+    """Returns the texts of a setting as the command line has them. Errors name the ``place``."""
     if isinstance(value, Mapping):
-        return [f"{key}={_joined(name, values)}" for key, values in value.items()]
+        return [f"{key}={_joined(place, values)}" for key, values in value.items()]
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, type)):
-        return [_text(name, one) for one in value]
-    return [_text(name, value)]
+        return [_text(place, one) for one in value]
+    return [_text(place, value)]
 
 
-def _joined(name: str, values: object) -> str:
-    return ",".join(texts_of(name, values))
+def _joined(place: str, values: object) -> str:
+    return ",".join(texts_of(place, values))
 
 
-def _text(name: str, value: Any) -> str:
+def _text(place: str, value: Any) -> str:
     # `register` refuses an object, and says so.
     if isinstance(value, type) or hasattr(value, "schedule"):
         return name_of(register(value))
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, os.PathLike):
-        return file_name(f"--{name}", value)
+        return file_name(place, value)
     # The numbers of numpy and `decimal` are such numbers too.
     if isinstance(value, (str, Path, Number)):
         return str(value)
     allowed = "a text with its unit, a number, True, False, or a list of these"
-    raise Error(f"--{name.replace('_', '-')}: `{value}` is no setting (it is of the type {type(value).__name__})\n  allowed: {allowed}")
+    raise Error(f"{place}: `{value}` is no setting (it is of the type {type(value).__name__})\n  allowed: {allowed}")

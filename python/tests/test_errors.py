@@ -141,6 +141,7 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.compare(PATHS, schedulers="ecf", scheduler="ecf", **RUN), "--scheduler: it stands beside"),
         (lambda: plait.compare([{"name": 3}], **RUN), "--path: `3` is no text"),
         (lambda: plait.compare([plait.Path("wifi", rtt=object())], **RUN), "--path wifi:rtt: `.*` is no setting"),  # type: ignore[arg-type]
+        (lambda: plait.compare([plait.Path("wifi", rate_up=b"1mbit")], **RUN), "--path wifi:rate_up: `.*` is no setting"),
         (lambda: plait.Path(3), "path: `3` is no text"),  # type: ignore[arg-type]
         (lambda: plait.run(PATHS, events="yes", **RUN), "--events: `yes`"),  # type: ignore[arg-type]
         (lambda: plait.run(PATHS, runs=3, **RUN), "--runs: this call makes one run"),

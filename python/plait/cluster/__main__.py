@@ -69,7 +69,7 @@ def perform(given: argparse.Namespace) -> None:
     if (given.cache if given.runs_only else given.out) is None:
         raise _plait.Error(f"{needed} is missing\n  allowed: {needed} DIR")
     # Invalid input is an error before the cluster is asked.
-    plans = plans_of(given.scenarios, given.experiment, given.quick, 1 if given.seed is None else given.seed)
+    plans = plans_of(given.scenarios, given.experiment, given.quick, given.seed)
     with ExitStack() as stack:
         client = None if given.cluster is None else stack.enter_context(connected(given.cluster))
         if given.runs_only:

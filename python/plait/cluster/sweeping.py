@@ -66,7 +66,7 @@ def sweep(
     workers = workers_of(executor)
     if not experiment and (quick or seed is not None):
         raise _plait.Error(f"{'quick' if quick else 'seed'}: it is for experiments\n  allowed: plait.Scenario(..., seed=N)")
-    plans = plans_of(scenarios, experiment, switch("quick", quick), 1 if seed is None else seed)
+    plans = plans_of(scenarios, experiment, switch("quick", quick), seed)
     directory = Path(file_name("out", out))
     log = _plait.RunLog(os.fspath(directory / "cache") if cache is None else file_name("cache", cache))
     counts = make_missing(plans, log, workers, progress)
@@ -77,7 +77,7 @@ def plans_of(
     scenarios: AnyScenario | Iterable[AnyScenario] = (),
     experiments: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     quick: bool = False,
-    seed: int = 1,
+    seed: int | None = None,
 ) -> list[_plait.Plan]:
     """Returns the plans of all scenarios and experiments."""
     if not isinstance(scenarios, (Scenario, str, os.PathLike, Iterable)):
@@ -86,7 +86,7 @@ def plans_of(
     if not isinstance(experiments, (str, os.PathLike, Iterable)):
         experiments = file_name("experiment", experiments)
     named = [experiments] if isinstance(experiments, (str, os.PathLike)) else list(experiments)
-    seed = whole("seed", seed, 0, 2**64 - 1)
+    seed = whole("seed", 1 if seed is None else seed, 0, 2**64 - 1)
     plans = []
     for place, scenario in enumerate(several):
         if isinstance(scenario, (str, os.PathLike)):

@@ -503,6 +503,24 @@ mod tests {
         }
     }
 
+    /// The search in one pass finds what a search for each range finds.
+    #[test]
+    fn the_first_range_that_a_subflow_has_not_carried_is_found() {
+        let mut queue = SendQueue::new(&BufferSizes::default());
+        for count in 0..12 {
+            let range = DataRange::with_len(Dsn::new(count * 10), 10);
+            let carried = SubflowSet((count % 4) as u8);
+            queue.sent.push_back(SentRange { range, first: FAST, carried });
+        }
+        for at in 0..130 {
+            for subflow in [FAST, SLOW] {
+                let above = queue.sent.iter().filter(|it| it.range.end > Dsn::new(at));
+                let place = above.copied().find(|it| !it.carried.contains(subflow));
+                assert_eq!(queue.uncarried_from(Dsn::new(at), subflow), place, "{at}, {subflow}");
+            }
+        }
+    }
+
     #[test]
     fn the_buffer_grows_to_twice_the_windows_and_never_shrinks() {
         let sizes =
