@@ -409,6 +409,32 @@ fn an_acknowledgement_that_may_have_been_held_back_shows_no_queue() {
     }
 }
 
+/// A queue that lasts less long than the silence before an acknowledgement was empty in between, so the sender set the pace.
+#[test]
+fn a_queue_that_was_empty_in_between_shows_no_rate() {
+    for (spec, wait, learnt) in
+        [("slot", 10, 2 * MSS * 100), ("slot", 9, 0), ("slot:queued=off", 10, 0)]
+    {
+        let mut scheduler = build(spec);
+        let mut model = paths(200);
+        model.subflows[1].inflight = 4 * MSS;
+        for index in 1..=10 {
+            let rtt = Some(Span::from_millis(SIDE_RTT + wait));
+            let (subflow, bytes, first_unacked) = (SIDE, 2 * MSS, None);
+            model.now = at(1_000 + 10 * index);
+            let notice = Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked };
+            scheduler.on_notice(&model.view(), notice);
+        }
+        let mut rate = 0;
+        scheduler.save_state(&mut |name, value| {
+            if name == "rate.1.now" {
+                rate = value as u64;
+            }
+        });
+        assert_eq!(rate, learnt, "{spec}, a wait of {wait} ms");
+    }
+}
+
 /// Decides for a main path that acknowledges segments at once, so that its rate is `mss / spacing`.
 fn fast_decision(spec: &str, spacing_us: u64) -> (Box<dyn Scheduler>, Model, Decision) {
     let mut scheduler = build(spec);

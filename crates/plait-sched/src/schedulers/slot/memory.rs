@@ -151,8 +151,10 @@ impl Memory {
         let mss = segment_len(view);
         let least = path.min_rtt.unwrap_or(srtt);
         let waited = rtt.minus(least);
+        // A queue that lasts less long than the silence before it was empty in between.
         let queued = rules.learning.queued
             && path.inflight >= 2 * mss
+            && waited >= silence
             && waited >= path.rttvar.times(2).max(least.over(4)).max(MIN_QUEUE);
         let sent = Time::from_nanos(view.now.as_nanos().saturating_sub(rtt.as_nanos()));
         let step = Step { at: view.now, sent, bytes, queued };

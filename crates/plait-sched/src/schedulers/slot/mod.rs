@@ -48,9 +48,10 @@ than since the one before it. That time is no wait in a queue (`held`). Before t
 
 The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample is taken from a run of up
 to 16 steps if the link set its pace: the segments left at least twice as fast as they were acknowledged, or
-all of them waited in a queue. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms), because
-hosts and links pass acknowledgements on in bursts. A sample of more than twice the rate counts only if a
-later run gives such a sample too. The 40 ms by which a receiver delays the acknowledgement of a lone segment
+all of them waited in a queue. A wait that is shorter than the time since the acknowledgement before shows no such
+queue, because it was empty in between. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms),
+because hosts and links pass acknowledgements on in bursts. A sample of more than twice the rate counts only if
+a later run gives such a sample too. The 40 ms by which a receiver delays the acknowledgement of a lone segment
 are no pace of the link. If all segments of a round trip waited in a queue, a rate of more than 1.25 times
 their own falls to theirs (`round`). If the controller has found the bandwidth (bbr), that is the rate. If an
 acknowledgement is overdue, the delay counts too, except for those 40 ms.
