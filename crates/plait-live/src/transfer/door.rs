@@ -1,5 +1,6 @@
 //! The listening socket of a server's end, and the sockets that it accepts.
 
+use super::sockets::accepted;
 use crate::poller::Poller;
 use plait_engine::Interest;
 use socket2::Socket;
@@ -50,8 +51,8 @@ impl Door {
         if token != LISTENER {
             return self.hear(poller, token);
         }
-        let socket = match self.listener.accept() {
-            Ok((socket, _)) => socket,
+        let socket = match accepted(&self.listener) {
+            Ok(socket) => socket,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         };

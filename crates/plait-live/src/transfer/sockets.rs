@@ -59,6 +59,8 @@ fn socket(
     };
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(number))?;
     socket.set_nonblocking(true)?;
+    // As curl, nginx, browsers and programs for calls do.
+    socket.set_tcp_nodelay(true)?;
     if let Some(cc) = cc {
         set_controller(&socket, cc)?;
     }
@@ -103,6 +105,14 @@ pub(super) fn listening(
     Ok(socket)
 }
 
+/// Accepts a connection.
+pub(super) fn accepted(listener: &Socket) -> io::Result<Socket> {
+    let (socket, _) = listener.accept()?;
+    // A subflow of Multipath TCP has settings of its own, so that of the listener may not reach it.
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket)
+}
+
 /// Returns a socket in the namespace of the calling thread that has sent its SYN from `start`.
 pub(super) fn connecting(
     start: &Start,
@@ -120,3 +130,21 @@ pub(super) fn connecting(
 }
 
 const IN_PROGRESS: i32 = rustix::io::Errno::INPROGRESS.raw_os_error();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_send_short_segments_at_once() {
+        for protocol in [Protocol::Tcp, Protocol::Mptcp] {
+            let any = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+            let listener = listening(any, protocol, None, None).unwrap();
+            let to = listener.local_addr().unwrap().as_socket().unwrap();
+            let client = connecting(&Start::default(), to, protocol, None, None).unwrap();
+            listener.set_nonblocking(false).unwrap();
+            let server = accepted(&listener).unwrap();
+            assert!(client.tcp_nodelay().unwrap() && server.tcp_nodelay().unwrap(), "{protocol:?}");
+        }
+    }
+}
