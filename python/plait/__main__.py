@@ -19,6 +19,8 @@ CLASS = re.compile(r"(?<![\w.-])(?!tcp:)(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-
 
 FLAGS = ("--scheduler", "--schedulers", "--compare-with", "--what-if", "--port")
 """The flags that name schedulers."""
+LISTS = ("schedulers", "scheduler")
+"""The lists of schedulers, whose page a name asks for."""
 
 
 def main() -> None:
@@ -44,7 +46,7 @@ def with_classes(arguments: list[str]) -> list[str]:
     named = []
     for before, argument in zip(["", *arguments], arguments, strict=False):
         flag, equals, value = argument.partition("=")
-        if before in FLAGS:
+        if before in FLAGS or (arguments[0] == "list" and before in LISTS):
             argument = _registered(before, argument)
         elif equals and flag in FLAGS:
             argument = f"{flag}={_registered(flag, value)}"

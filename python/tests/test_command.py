@@ -174,6 +174,13 @@ def test_a_class_answers_questions(home: Path) -> None:
     assert json.loads(found.stdout)["subflow"] == 1
 
 
+def test_a_class_has_a_page(home: Path) -> None:
+    found = ended("list", "schedulers", "mine:Fast", cwd=home)
+    assert found.returncode == 0, found.stderr
+    assert "fast" in found.stdout
+    assert "mine" not in ended("list", "schedulers", cwd=home).stdout
+
+
 def test_a_class_that_ends_the_interpreter_ends_a_comparison(home: Path) -> None:
     words = [*PATHS, "--workload", "download:512kB", "--runs", "2"]
     found = ended("compare", *words, "--schedulers", "mine:Leaves", cwd=home, timeout=60)

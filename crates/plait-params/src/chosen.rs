@@ -27,6 +27,13 @@ pub enum SpecError {
         /// The names and aliases of the list.
         allowed: Vec<&'static str>,
     },
+    /// A class in Python, `module:Class`, which is known only after the Python package has registered it.
+    Class {
+        /// The class as given.
+        given: String,
+        /// The names and aliases of the list.
+        allowed: Vec<&'static str>,
+    },
     /// An entry that may be given once is given twice.
     Repeated {
         /// The word for an entry in an error: `decorator`.
@@ -113,7 +120,7 @@ impl SpecError {
     #[must_use]
     pub fn given(&self) -> &str {
         match self {
-            SpecError::UnknownName { given, .. } => given,
+            SpecError::UnknownName { given, .. } | SpecError::Class { given, .. } => given,
             SpecError::Repeated { name, .. } => name,
             SpecError::Param(error) if error.fault == ParamFault::NotAllowed => &error.value,
             SpecError::Param(error) => &error.key,
@@ -124,7 +131,9 @@ impl SpecError {
     #[must_use]
     pub fn allowed(&self) -> Vec<&'static str> {
         match self {
-            SpecError::UnknownName { allowed, .. } => allowed.clone(),
+            SpecError::UnknownName { allowed, .. } | SpecError::Class { allowed, .. } => {
+                allowed.clone()
+            }
             SpecError::Repeated { .. } => Vec::new(),
             SpecError::Param(error) => match (error.fault, error.param.map(|param| param.kind)) {
                 (ParamFault::UnknownKey, _) => error.known.iter().map(|param| param.name).collect(),
@@ -140,6 +149,9 @@ impl fmt::Display for SpecError {
         match self {
             SpecError::UnknownName { what, given, allowed } => {
                 write!(f, "no {what} `{given}`; known: {}", allowed.join(", "))
+            }
+            SpecError::Class { given, .. } => {
+                write!(f, "`{given}`: a class needs the `plait` of the Python package")
             }
             SpecError::Repeated { what, name } => write!(f, "{what} `{name}` is given twice"),
             SpecError::Param(error) => error.fmt(f),

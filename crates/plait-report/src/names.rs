@@ -42,6 +42,7 @@ pub fn spec_problem(error: &SpecError) -> String {
         SpecError::UnknownName { what, given, allowed } => {
             unknown(what, given, allowed.iter().copied())
         }
+        SpecError::Class { allowed, .. } => format!("{error}\n  allowed: {}", allowed.join(" ")),
         SpecError::Param(error)
             if error.fault == ParamFault::UnknownKey && !error.known.is_empty() =>
         {
@@ -80,6 +81,12 @@ mod tests {
         assert!(problem("ecf:bta=1").contains("did you mean `beta`?"));
         assert!(problem("minrtt+rq").contains("did you mean `rp`?"));
         assert!(problem("ecf:beta=x").contains("a number from"));
+        let class =
+            "`mine:Spare`: a class needs the `plait` of the Python package\n  allowed: minrtt ";
+        assert!(problem("mine:Spare+rp").starts_with(class));
+        let listed =
+            crate::list::ListDocument::of(crate::list::ListKind::Schedulers, Some("mine:Spare"));
+        assert!(listed.unwrap_err().starts_with(class));
     }
 
     #[test]

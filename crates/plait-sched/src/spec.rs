@@ -38,7 +38,13 @@ impl Spec {
     /// Returns an error for the first name or parameter that is not accepted.
     pub fn parse(text: &str) -> Result<Spec, SpecError> {
         let mut parts = text.split('+');
-        let base = Chosen::parse(parts.next().unwrap_or_default())?;
+        let base = parts.next().unwrap_or_default();
+        let base = Chosen::parse(base).map_err(|error| match error {
+            SpecError::UnknownName { allowed, .. } if names_class(base) => {
+                SpecError::Class { given: base.into(), allowed }
+            }
+            error => error,
+        })?;
         let mut spec = Spec { base, decorators: Vec::new() };
         for part in parts {
             spec.decorate(Chosen::parse(part)?)?;
@@ -111,6 +117,12 @@ impl Spec {
     }
 }
 
+/// Returns true for `module:Class`, the form of a scheduler in Python.
+fn names_class(text: &str) -> bool {
+    let class = text.split_once(':').map(|(_, rest)| rest);
+    class.is_some_and(|it| it.starts_with(char::is_uppercase) && !it.contains('='))
+}
+
 impl core::str::FromStr for Spec {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Spec, SpecError> {
@@ -157,6 +169,8 @@ mod tests {
         assert_eq!(error("blesst").given(), "blesst");
         assert!(error("").allowed().contains(&"lrf"));
         assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm", "copy", "price"]);
+        assert_eq!(error("mine:Spare").given(), "mine:Spare");
+        assert!(matches!(error("mine:spare"), SpecError::UnknownName { .. }));
         assert_eq!(error("minrtt+rp+rp"), SpecError::Repeated { what: "decorator", name: "rp" });
         assert_eq!(error("blest:mod=paper").allowed(), ["mode", "lambda", "step"]);
         assert_eq!(error("blest:mode=papr").allowed(), ["code", "paper"]);

@@ -83,12 +83,6 @@ pub(super) fn twice(given: &PlacedText, name: &str) -> ScenarioError {
     ScenarioError::new(&given.place, Fault::Conflict, name, "given twice")
 }
 
-/// True if a piece of a list is `module:Class`, the form of a scheduler in Python.
-fn names_class(piece: &str) -> bool {
-    let class = piece.split_once(':').map(|(_, rest)| rest);
-    class.is_some_and(|it| it.starts_with(char::is_uppercase) && !it.contains('='))
-}
-
 /// Returns the error for a refused piece of a list.
 fn refused(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError {
     let place = &given.place;
@@ -101,14 +95,9 @@ fn refused(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError 
                     .allow("all, beside others such as ecf:beta=0.5 or blest+rp");
             }
             let names = all.into_iter().chain(allowed.iter().copied());
-            if all.is_some() && names_class(piece) {
-                let problem = "a class needs the `plait` of the Python package";
-                let names: Vec<&str> = names.collect();
-                return ScenarioError::new(place, Fault::Unknown, piece, problem)
-                    .allow(&names.join(", "));
-            }
             return ScenarioError::unknown(place, what, given, names);
         }
+        SpecError::Class { allowed, .. } => (error.to_string(), Some(allowed.join(", "))),
         SpecError::Param(error) => (error.problem(), error.allowed()),
         SpecError::Repeated { .. } => (error.to_string(), None),
     };

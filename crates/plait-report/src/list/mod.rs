@@ -5,11 +5,11 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-use crate::names::unknown;
+use crate::names::{spec_problem, unknown};
 use crate::render::{Align, Column, Emphasis, Table, csv, fold};
 use measured::Measurement;
 use plait_app::measure::Better;
-use plait_params::{About, Listed, Param};
+use plait_params::{About, Listed, Param, SpecError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -154,7 +154,12 @@ fn chosen(entries: &[Item], kind: ListKind, name: &str) -> Result<Vec<Item>, Str
     let bare = |piece: &'_ str| piece.split(':').next().unwrap_or_default().to_owned();
     match entries.iter().find(|item| item.answers_to(name)) {
         Some(item) => Ok(vec![item.clone()]),
-        None => name.split('+').map(|piece| one(&bare(piece))).collect(),
+        None => match plait_sched::Spec::parse(name) {
+            Err(error @ SpecError::Class { .. }) if kind == ListKind::Schedulers => {
+                Err(spec_problem(&error))
+            }
+            _ => name.split('+').map(|piece| one(&bare(piece))).collect(),
+        },
     }
 }
 
