@@ -41,7 +41,7 @@ impl ModelError {
 /// The errors are fitted to the first half of the links of docs/results/advise.md; the other half tests them.
 const DOWNLOADS: ModelError = ModelError { late_ms: 1.1, ms: 0.2, share: 0.0 };
 const PAGES: ModelError = ModelError { late_ms: 0.0, ms: 0.0, share: 0.013 };
-/// Calls and videos were not raced, so their error is assumed.
+/// The error of calls is smaller, but of the size of the lateness of the emulator. Videos were not raced.
 const ASSUMED: ModelError = PAGES;
 
 impl Load {
