@@ -221,7 +221,7 @@ fn pages_have_the_numbers_of_the_promise() {
         ),
         format!("In the worst cell ({percentile} of a {load} over the recorded links {pair})"),
         format!(
-            "the schedulers of the papers have at most {best:.2} there, and `linux`, the rule of the kernel, {linux}."
+            "the schedulers of the papers have at most {best:.2}, and `linux`, the rule of the kernel, {linux}."
         ),
     ] {
         states("README.md", page, &statement);
@@ -246,7 +246,7 @@ fn the_readme_has_the_numbers_of_the_random_cells() {
             board.of(earlier, "> 10 %"),
             board.of(earlier, "worst")
         ),
-        format!("Against TCP on the best path it is {}.", board.of(own, "known")),
+        format!("Against TCP on the best path, `slot` has {}.", board.of(own, "known")),
         format!("Copies add {} there", board.of(own, "extra")),
     ] {
         states("README.md", page, &statement);
