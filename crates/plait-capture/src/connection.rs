@@ -69,10 +69,8 @@ impl Connection {
         }
         if seen.segment.flags.has(Flags::ACK) {
             let flow = &mut self.subflows[index];
-            let scales = [flow.halves[0].scale, flow.halves[1].scale];
-            let scale =
-                if scales.iter().all(Option::is_some) { scales[side].unwrap_or(0) } else { 0 };
-            if let Some(acked) = flow.halves[1 - side].on_acked(seen, scale) {
+            let shift = flow.window_shift(side);
+            if let Some(acked) = flow.halves[1 - side].on_acked(seen, shift) {
                 let at_receiver = flow.vantage(side) == Vantage::Receiver;
                 if let Some(rtt) = acked.echo_ns.filter(|_| at_receiver) {
                     self.limits[side].on_rtt(index, rtt);
@@ -193,6 +191,7 @@ impl Connection {
                 top: top.unwrap_or(if multipath { 0 } else { acked.ack - 1 }),
                 data_acked: data.acked,
                 edge: data.edge,
+                is_edge_known: !data.lacks_windows,
                 packet: Mark::of(seen),
             },
             data,

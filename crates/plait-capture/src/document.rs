@@ -113,6 +113,8 @@ pub enum Protocol {
     Tcp,
     /// MPTCP was asked for, and plain TCP is used.
     Fallback,
+    /// Either: the capture cut the options that show it.
+    Unknown,
 }
 
 /// A packet of a file.
@@ -269,8 +271,8 @@ pub struct DataReport {
     pub gap_median_ms: Option<f64>,
     /// The same, 95th percentile.
     pub gap_p95_ms: Option<f64>,
-    /// Largest receive window in bytes.
-    pub window_max_bytes: u64,
+    /// Largest receive window in bytes; none if the capture does not show its scale.
+    pub window_max_bytes: Option<u64>,
     /// Acknowledgements that leave room for less than a segment.
     pub windows_full: u64,
 }

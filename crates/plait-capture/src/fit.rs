@@ -181,7 +181,7 @@ fn settings(
         settings.push((name.to_owned(), size(bytes as i64)));
     };
     if cost(Cause::ReceiveWindow) > duration * WORTH_A_SETTING {
-        set("rcvbuf", connection.data[side].max_window);
+        connection.data[side].window().iter().for_each(|bytes| set("rcvbuf", *bytes));
     }
     if cost(Cause::SendBuffer) > duration * WORTH_A_SETTING {
         let stalls = connection.limits[side].log.stalls.iter();

@@ -144,9 +144,13 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
         let Some(syn) = syn.filter(|_| agreed.asked) else { continue };
         if agreed.join {
             let refused = match (flow.handshake.syn_ack, flow.reset) {
-                (Some(answer), _) if !agreed.answered => Some(answer),
+                (Some(answer), _) if !agreed.answered => {
+                    Some(answer).filter(|_| agreed.answer_is_whole)
+                }
                 (Some(_), _) if agreed.fell_back => Some(flow.last),
-                (Some(_), Some((_, reset))) if !agreed.confirmed => Some(reset),
+                (Some(_), Some((_, reset))) if !agreed.confirmed && flow.cut_packets == 0 => {
+                    Some(reset)
+                }
                 (Some(_), Some((side, reset))) if side != flow.opener && !agreed.accepted => {
                     Some(reset)
                 }
@@ -158,7 +162,7 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
                 add(Cause::JoinRefused, Some(index), syn, to);
             }
         } else if let Some(answer) = flow.handshake.syn_ack
-            && (!agreed.answered || agreed.fell_back)
+            && ((!agreed.answered && agreed.answer_is_whole) || agreed.fell_back)
         {
             add(Cause::OptionsRemoved, None, syn, answer);
         }

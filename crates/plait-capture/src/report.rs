@@ -12,6 +12,8 @@ use crate::kernel::{self, KernelDecisions};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The names of both sides.
+const HOSTS: [&str; 2] = ["client", "server"];
 /// Connections in the document.
 const MAX_CONNECTIONS: usize = 100;
 /// Time stamps give an RTT if there are so many samples.
@@ -164,7 +166,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
         },
         client: first.ends[0].to_string(),
         server: first.ends[1].to_string(),
-        sender: if side == 0 { "client" } else { "server" },
+        sender: HOSTS[side],
         duration_ms,
         data: DataReport {
             bytes,
@@ -176,7 +178,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
             out_of_order_bytes: data.out_of_order_bytes,
             gap_median_ms: gap(0.5),
             gap_p95_ms: gap(0.95),
-            window_max_bytes: data.max_window,
+            window_max_bytes: data.window(),
             windows_full: data.full_windows,
         },
         paths: connection
@@ -197,6 +199,9 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
 
 fn protocol(connection: &Connection) -> Protocol {
     let asked = connection.subflows[0].agreed.asked;
+    if !connection.is_multipath() && connection.subflows[0].hides_options() {
+        return Protocol::Unknown;
+    }
     match connection.is_multipath() {
         true if connection.fallback.is_none() => Protocol::Mptcp,
         true => Protocol::Fallback,
@@ -350,6 +355,28 @@ fn rtt(flow: &Subflow, side: usize) -> Option<RttReport> {
     }
 }
 
+/// Returns why the receive window is unknown, if it is.
+fn unknown_window(connection: &Connection) -> Option<String> {
+    let receiver = 1 - connection.main_sender();
+    let lacks = connection.data[1 - receiver].lacks_windows;
+    let mut flows = connection.subflows.iter();
+    let flow = flows.find(|flow| lacks && flow.window_shift(receiver).is_none())?;
+    let host = HOSTS[receiver];
+    let has_syn = if receiver == flow.opener {
+        flow.handshake.syn.is_some()
+    } else {
+        flow.handshake.answered.is_some()
+    };
+    let reason = match has_syn {
+        true => format!("the SYN of the {host} was cut within its options"),
+        false => format!("the capture lacks the SYN of the {host}"),
+    };
+    Some(format!(
+        "The receive window is unknown, because {reason}. It is no cause, and what is named \
+         `send-buffer` may be a full receive window."
+    ))
+}
+
 /// Returns the gaps of the capture.
 fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
     let mut notes = Vec::new();
@@ -367,9 +394,17 @@ fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
         );
     } else if connection.subflows[0].handshake.syn.is_none() {
         notes.push(
-            "The capture begins after the handshake: RTT and window may be too small.".to_owned(),
+            "The capture begins after the handshake, so the RTT may be too large.".to_owned(),
         );
     }
+    let cut: u64 = connection.subflows.iter().map(|flow| flow.cut_packets).sum();
+    if cut > 0 {
+        notes.push(format!(
+            "{cut} of its segments were cut within their options, so causes may be wrong; capture at \
+             least 134 bytes of each packet."
+        ));
+    }
+    notes.extend(unknown_window(connection));
     if let Some(version) = connection.subflows.iter().find_map(|flow| flow.agreed.version) {
         notes.push(format!(
             "An MP_CAPABLE has version {version}; plait reads version 1 (RFC 8684)."

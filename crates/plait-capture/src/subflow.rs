@@ -1,6 +1,6 @@
 //! A subflow: its ends, handshake and both directions.
 
-use crate::half::Half;
+use crate::half::{Half, Scale};
 use crate::packet::Seen;
 use plait_wire::{Flags, Mptcp};
 use std::net::SocketAddr;
@@ -48,6 +48,9 @@ pub(crate) struct Handshake {
 /// The agreement on MPTCP of a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Agreed {
+    /// The capture has a SYN with all its options, and a SYN/ACK with them.
+    pub(crate) syn_is_whole: bool,
+    pub(crate) answer_is_whole: bool,
     /// The SYN asked for MPTCP (MP_CAPABLE or MP_JOIN).
     pub(crate) asked: bool,
     /// The SYN/ACK agreed.
@@ -145,6 +148,8 @@ impl Subflow {
         let all = options.mptcp.as_deref().map(Mptcp::all).unwrap_or_default();
         let agreed = &mut self.agreed;
         agreed.version = agreed.version.or(seen.version.filter(|_| syn));
+        agreed.syn_is_whole |= syn && !ack && !seen.cut;
+        agreed.answer_is_whole |= syn && ack && !seen.cut;
         for option in all {
             match option {
                 Mptcp::JoinSyn(join) => {
@@ -174,6 +179,23 @@ impl Subflow {
     pub(crate) const fn is_multipath(&self) -> bool {
         let Agreed { answered, confirmed, fell_back, .. } = self.agreed;
         (answered || confirmed) && !fell_back
+    }
+
+    /// Returns true if MPTCP may be on it although the capture shows none of its options, because they were cut.
+    pub(crate) const fn hides_options(&self) -> bool {
+        let agreed = self.agreed;
+        let is_plain =
+            (agreed.syn_is_whole && !agreed.asked) || (agreed.answer_is_whole && !agreed.answered);
+        self.cut_packets > 0 && !is_plain && !self.is_multipath()
+    }
+
+    /// Returns the shift of a side's windows; none if the capture does not show it.
+    pub(crate) fn window_shift(&self, side: usize) -> Option<u8> {
+        match (self.halves[side].scale, self.halves[1 - side].scale) {
+            (Some(Scale::Absent), _) | (_, Some(Scale::Absent)) => Some(0),
+            (Some(Scale::Shift(shift)), _) => Some(shift),
+            (None, _) => None,
+        }
     }
 
     /// Returns the delay in nanoseconds from the capture to a side and back, by the handshake.

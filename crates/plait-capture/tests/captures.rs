@@ -51,7 +51,7 @@ fn subflows_are_joined_and_their_data_is_counted() {
     assert_eq!((fast.method, fast.min_ms, fast.samples), ("data-ack", 20.0, 2));
     assert_eq!((slow.min_ms, slow.samples), (50.0, 2));
     // The receive window is 60,000 << 4.
-    assert_eq!(data.window_max_bytes, 960_000);
+    assert_eq!(data.window_max_bytes, Some(960_000));
 }
 
 #[test]
@@ -208,6 +208,49 @@ fn plain_tcp_is_explained_too() {
     let incident = &connection.incidents[0];
     // Packets 1 to 3 are the handshake; each round has ten segments and an acknowledgement.
     assert_eq!((incident.first.packet, incident.last.packet), (3 + 20 * 11, 3 + 20 * 11 + 1));
+}
+
+/// Rounds of plain TCP with more data on its way than the unscaled window of 60,000 bytes.
+fn large_rounds() -> Talk {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 20);
+    for _ in 0..20 {
+        for _ in 0..80 {
+            talk.plain(path);
+            talk.now += 500_000;
+        }
+        talk.wait(20);
+        talk.ack(path, None);
+    }
+    talk
+}
+
+/// Without the SYN, or without its options, the scale of the window is unknown, and the window is no cause.
+#[test]
+fn a_window_of_unknown_scale_is_no_cause() {
+    let packets = large_rounds().packets;
+    let of = |name: &str, snap: usize, from: usize| {
+        let file = Format { snap, ..Format::USUAL }.file(&packets[from..], false);
+        explained(&[written(name, &file)]).connections.remove(0)
+    };
+    assert_eq!(of("scaled.pcapng", 65_535, 0).data.window_max_bytes, Some(960_000));
+    let late = of("no-syn.pcapng", 65_535, 3);
+    let note = "The receive window is unknown, because the capture lacks the SYN of the client.";
+    assert!(late.notes.iter().any(|it| it.starts_with(note)), "{:?}", late.notes);
+    assert_eq!(late.protocol, Protocol::Tcp);
+    let cut = of("cut-syn.pcapng", 40, 0);
+    let note = "The receive window is unknown, because the SYN of the client was cut";
+    assert!(cut.notes.iter().any(|it| it.starts_with(note)), "{:?}", cut.notes);
+    assert!(cut.notes.iter().any(|it| it.contains("cut within their options")), "{:?}", cut.notes);
+    // Options of MPTCP may have been cut too.
+    assert_eq!(cut.protocol, Protocol::Unknown);
+    for connection in [late, cut] {
+        assert_eq!(connection.data.window_max_bytes, None);
+        let causes: Vec<Cause> = connection.lost_time.iter().map(|it| it.cause).collect();
+        assert!(!causes.contains(&Cause::ReceiveWindow), "{causes:?}");
+        let settings = connection.fit.map(|fit| fit.settings).unwrap_or_default();
+        assert!(settings.iter().all(|(name, _)| name != "rcvbuf"), "{settings:?}");
+    }
 }
 
 proptest! {

@@ -10,7 +10,7 @@ mod waits;
 pub(crate) use path::PathLimits;
 pub(crate) use period::{Label, Log, Period, Stall};
 
-use crate::data_level::DataLevel;
+use crate::data_level::{DataLevel, UNKNOWN_WINDOW};
 use crate::held::Held;
 use crate::subflow::Mark;
 use std::collections::VecDeque;
@@ -54,7 +54,9 @@ pub(crate) struct AckEvent {
     /// End of the highest data that the path delivered.
     pub(crate) top: i64,
     pub(crate) data_acked: i64,
+    /// Right edge of the receive window. It does not move back if it is known.
     pub(crate) edge: i64,
+    pub(crate) is_edge_known: bool,
     pub(crate) packet: Mark,
 }
 
@@ -201,7 +203,8 @@ impl Limits {
     /// Takes an acknowledgement, which takes effect at its time.
     pub(crate) fn on_ack(&mut self, event: AckEvent, data: &DataLevel) {
         if self.began.is_none() {
-            (self.acked, self.edge) = (self.acked.max(event.data_acked), event.edge.max(self.edge));
+            self.acked = self.acked.max(event.data_acked);
+            self.move_edge(&event);
             return;
         }
         let at = self.queue.partition_point(|queued| queued.at_ns <= event.at_ns);
@@ -222,11 +225,20 @@ impl Limits {
         self.charge(now, packet, data);
     }
 
+    /// Returns the receive window in bytes. Before the first acknowledgement it is unknown.
+    const fn window(&self) -> i64 {
+        if self.edge > 0 { self.edge - self.acked } else { UNKNOWN_WINDOW }
+    }
+
+    fn move_edge(&mut self, event: &AckEvent) {
+        self.edge = if event.is_edge_known { self.edge.max(event.edge) } else { event.edge };
+    }
+
     fn apply(&mut self, event: &AckEvent) {
         if let Some(path) = self.paths.get_mut(event.path) {
             path.on_ack(event);
         }
-        self.edge = self.edge.max(event.edge);
+        self.move_edge(event);
         if event.data_acked > self.acked {
             let (missing, time) = (self.acked, self.waits.next(event.at_ns));
             match self.waits.lost.path(missing) {
@@ -248,7 +260,7 @@ impl Limits {
         let holder = data.holder(self.acked).filter(|holder| *holder < self.paths.len());
         for index in 0..self.paths.len() {
             let label = self.label(index, holder);
-            let (window, unacked) = (self.edge - self.acked, self.next - self.acked);
+            let (window, unacked) = (self.window(), self.next - self.acked);
             let period = Period {
                 label,
                 blamed: match label {
@@ -285,7 +297,7 @@ impl Limits {
         }
         let beyond = self.paths.iter().any(|path| path.top > self.acked);
         let blocked = beyond && holder.is_some_and(|holder| holder != index);
-        if self.edge - self.next < self.mss.max(1) {
+        if self.window() - unacked < self.mss.max(1) {
             let behind = Label::Behind { window: true, buffer: false };
             return if blocked { behind } else { Label::Window };
         }

@@ -128,6 +128,7 @@ fn ends(connection: &ConnectionReport) -> String {
         (Protocol::Mptcp, None) => "MPTCP".to_owned(),
         (Protocol::Tcp, _) => "TCP".to_owned(),
         (Protocol::Fallback, _) => "fell back to TCP".to_owned(),
+        (Protocol::Unknown, _) => "TCP or MPTCP".to_owned(),
     };
     format!("{} to {} ({protocol})", connection.client, connection.server)
 }
@@ -150,7 +151,10 @@ fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
         millis(connection.duration_ms),
         figure(data.goodput_mbps),
     );
-    line.push_str(&format!("; largest receive window {}", bytes(data.window_max_bytes)));
+    match data.window_max_bytes {
+        Some(window) => line.push_str(&format!("; largest receive window {}", bytes(window))),
+        None => line.push_str("; receive window unknown"),
+    }
     if data.reinjected_bytes > 0 {
         let (sum, count) = (bytes(data.reinjected_bytes), data.reinjected_segments);
         line.push_str(&format!("; {sum} reinjected in {count} segments"));
