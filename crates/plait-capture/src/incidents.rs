@@ -102,6 +102,7 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     };
     let mut all: Vec<Incident> = structural(connection, side);
     all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
+    let mut all = joined(all);
     let mut by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)> = BTreeMap::new();
     for incident in &all {
         let sum = by_cause.entry((incident.cause, incident.path)).or_default();
@@ -113,6 +114,30 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     let count = all.len();
     all.truncate(MAX_INCIDENTS);
     Found { incidents: all, capacities, count, by_cause }
+}
+
+/// Joins incidents of one cause and path that overlap. Several labels may have the same cause, so their stalls overlap.
+/// Each stall has time of its own, so the costs add up.
+fn joined(mut all: Vec<Incident>) -> Vec<Incident> {
+    all.sort_by_key(|it| (it.cause, it.path, it.from_ns));
+    let mut joined: Vec<Incident> = Vec::new();
+    for incident in all {
+        match (joined.last_mut(), incident.cost_ns) {
+            (
+                Some(Incident { cause, path, to_ns, cost_ns: Some(sum), packets, .. }),
+                Some(cost),
+            ) if (*cause, *path) == (incident.cause, incident.path)
+                && incident.from_ns < *to_ns =>
+            {
+                *sum += cost;
+                if incident.to_ns > *to_ns {
+                    (*to_ns, packets.1) = (incident.to_ns, incident.packets.1);
+                }
+            }
+            _ => joined.push(incident),
+        }
+    }
+    joined
 }
 
 fn time_of(stalls: &[Stall], label: Label) -> i64 {
