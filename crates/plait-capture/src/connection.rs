@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     pub(crate) unmapped_segments: u64,
     /// First packet after which the connection has no mappings any more.
     pub(crate) fallback: Option<Mark>,
+    /// True if a side has sent a DATA_FIN.
+    data_fin: [bool; 2],
     /// First ADD_ADDR, and the number of announced addresses.
     pub(crate) announced: u32,
 }
@@ -37,6 +39,7 @@ impl Connection {
             limits: Default::default(),
             unmapped_segments: 0,
             fallback: None,
+            data_fin: [false; 2],
             announced: 0,
         }
     }
@@ -63,6 +66,7 @@ impl Connection {
             for limits in self.limits.iter_mut().filter(|_| !joined) {
                 limits.open(index, seen.at_ns, rtt, packets);
             }
+            self.replace_earlier(index);
         }
         if let Some(sent) = sent {
             self.on_data(index, side, seen, &sent);
@@ -78,7 +82,39 @@ impl Connection {
                 self.on_ack(index, 1 - side, seen, &acked);
             }
         }
+        if self.subflows[index].reset.is_some_and(|it| it.mark == Mark::of(seen)) {
+            self.on_reset(index, seen);
+        }
         keys
+    }
+
+    /// Takes the first RST of a subflow, or an MP_FASTCLOSE.
+    fn on_reset(&mut self, index: usize, seen: &Seen) {
+        let complete = [0, 1].map(|side| self.is_complete(side));
+        if let Some(reset) = &mut self.subflows[index].reset {
+            reset.was_complete = complete;
+        }
+        for (side, limits) in self.limits.iter_mut().enumerate().filter(|(at, _)| !complete[*at]) {
+            limits.reset(index, Mark::of(seen), &self.data[side]);
+        }
+    }
+
+    /// Returns true if a side has ended its data and the other end has acknowledged all of it.
+    fn is_complete(&self, side: usize) -> bool {
+        let data = &self.data[side];
+        let ended = self.data_fin[side] || self.subflows.iter().all(|flow| flow.halves[side].fin);
+        ended && data.acked >= data.seen.next()
+    }
+
+    /// A new subflow replaces those of the same hosts that were reset.
+    fn replace_earlier(&mut self, index: usize) {
+        let hosts = |flow: &Subflow| flow.ends.map(|end| end.ip());
+        let own = hosts(&self.subflows[index]);
+        for (earlier, flow) in self.subflows.iter().enumerate().take(index) {
+            if hosts(flow) == own && flow.reset.is_some() {
+                self.limits.iter_mut().for_each(|limits| limits.replace(earlier));
+            }
+        }
     }
 
     fn on_options(&mut self, index: usize, side: usize, seen: &Seen) -> Vec<(usize, Key)> {
@@ -101,6 +137,7 @@ impl Connection {
                 _ => {}
             }
         }
+        self.data_fin[side] |= seen.segment.options.dss.is_some_and(|dss| dss.data_fin);
         let mapping = seen.segment.options.dss.and_then(|dss| dss.mapping);
         if mapping.is_some_and(|mapping| mapping.len == 0) {
             self.fallback.get_or_insert(Mark::of(seen));

@@ -306,6 +306,23 @@ pub struct RttReport {
     pub method: &'static str,
 }
 
+/// A reset.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct ResetReport {
+    /// The host that sent it: `client` or `server`.
+    pub by: &'static str,
+    /// Time from the first data of the connection, in milliseconds; zero before it.
+    pub at_ms: f64,
+    /// Its packet.
+    pub packet: PacketId,
+    /// The reason of its MP_TCPRST in words (RFC 8684 section 3.6).
+    pub reason: Option<&'static str>,
+    /// True if it has an MP_FASTCLOSE, which ends the connection.
+    pub of_connection: bool,
+    /// True if the sender had ended its data and all of it was acknowledged. Then the reset cost nothing.
+    pub after_completion: bool,
+}
+
 /// A path: a subflow.
 #[derive(Serialize, JsonSchema, Clone, Debug)]
 pub struct PathReport {
@@ -323,8 +340,10 @@ pub struct PathReport {
     pub backup: bool,
     /// True if its handshake agreed on MPTCP.
     pub multipath: bool,
-    /// The packet with its first RST.
-    pub reset: Option<PacketId>,
+    /// Its first RST, or the MP_FASTCLOSE of the connection.
+    pub reset: Option<ResetReport>,
+    /// SYNs, if nothing answered them; otherwise zero.
+    pub unanswered_syns: u32,
     /// The traffic of the data's direction.
     pub traffic: TrafficReport,
     /// Rate while the link was busy, in Mbit/s of payload.

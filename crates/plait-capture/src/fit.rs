@@ -123,16 +123,22 @@ fn round(value: f64) -> f64 {
     libm::round(value * 1e3) / 1e3
 }
 
-/// Returns the silences of a path, in milliseconds from the first SYN.
+/// Returns the silences of a path and the time after its reset, in milliseconds from the first SYN.
 fn outages(stalls: &[Stall], path: usize, began: i64) -> Vec<(f64, f64)> {
     let silent = stalls.iter().map(|stall| &stall.whole);
-    let silent = silent.filter(|it| it.label == Label::Silent && it.blamed == Some(path));
+    let is_out = |label| matches!(label, Label::Silent | Label::Reset);
+    let silent = silent.filter(|it| is_out(it.label) && it.blamed == Some(path));
     let ms = |at: i64| libm::round((at - began).max(0) as f64 / 1e6);
-    silent
-        .map(|it| (ms(it.from), ms(it.to)))
-        .filter(|(from, to)| from < to)
-        .take(MAX_OUTAGES)
-        .collect()
+    let mut outages: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in silent.map(|it| (ms(it.from), ms(it.to))).filter(|(from, to)| from < to) {
+        match outages.last_mut() {
+            // A silence up to the reset, and the time after it.
+            Some(last) if last.1 == from => last.1 = to,
+            _ => outages.push((from, to)),
+        }
+    }
+    outages.truncate(MAX_OUTAGES);
+    outages
 }
 
 /// Returns the workload, and a note on properties that it leaves out.

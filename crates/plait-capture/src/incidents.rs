@@ -173,13 +173,13 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
                     Some(answer).filter(|_| agreed.answer_is_whole)
                 }
                 (Some(_), _) if agreed.fell_back => Some(flow.last),
-                (Some(_), Some((_, reset))) if !agreed.confirmed && flow.cut_packets == 0 => {
-                    Some(reset)
+                (Some(_), Some(reset)) if !agreed.confirmed && flow.cut_packets == 0 => {
+                    Some(reset.mark)
                 }
-                (Some(_), Some((side, reset))) if side != flow.opener && !agreed.accepted => {
-                    Some(reset)
+                (Some(_), Some(reset)) if reset.side != flow.opener && !agreed.accepted => {
+                    Some(reset.mark)
                 }
-                (None, Some((_, reset))) => Some(reset),
+                (None, Some(reset)) => Some(reset.mark),
                 (None, None) if flow.handshake.syns > 1 => Some(flow.last),
                 _ => None,
             };
@@ -245,6 +245,7 @@ impl Judge<'_> {
             },
             Label::Recovery | Label::AfterLoss => Cause::Loss,
             Label::Silent => Cause::PathSilent,
+            Label::Reset => Cause::PathReset,
             Label::Window => Cause::ReceiveWindow,
             Label::Behind { window: true, .. }
                 if (whole.window as f64) < self.need_bytes * ENOUGH_WINDOW =>

@@ -2,7 +2,7 @@
 
 use crate::half::{Half, Scale};
 use crate::packet::Seen;
-use plait_wire::{Flags, Mptcp};
+use plait_wire::{Flags, Mptcp, ResetReason};
 use std::net::SocketAddr;
 
 /// A capture is at an end if at most this share of the handshake's RTT is between them: one in this many.
@@ -68,6 +68,20 @@ pub(crate) struct Agreed {
     pub(crate) version: Option<u8>,
 }
 
+/// The first RST of a subflow, or an MP_FASTCLOSE.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reset {
+    /// The side that sent it.
+    pub(crate) side: usize,
+    pub(crate) mark: Mark,
+    /// The reason of its MP_TCPRST.
+    pub(crate) reason: Option<ResetReason>,
+    /// True if it has an MP_FASTCLOSE, which ends the connection.
+    pub(crate) is_of_connection: bool,
+    /// Each side had ended its data and had all of it acknowledged.
+    pub(crate) was_complete: [bool; 2],
+}
+
 /// A subflow of a connection. Side 0 is the client of the connection, and side 1 its server.
 #[derive(Clone, Debug)]
 pub(crate) struct Subflow {
@@ -84,7 +98,7 @@ pub(crate) struct Subflow {
     pub(crate) packets: u64,
     pub(crate) first: Mark,
     pub(crate) last: Mark,
-    pub(crate) reset: Option<(usize, Mark)>,
+    pub(crate) reset: Option<Reset>,
     /// Packets whose options do not fit into the snap length.
     pub(crate) cut_packets: u64,
 }
@@ -137,8 +151,8 @@ impl Subflow {
             }
             _ => {}
         }
-        if flags.has(Flags::RST) && self.reset.is_none() {
-            self.reset = Some((side, Mark::of(seen)));
+        if self.reset.is_none() {
+            self.reset = reset(side, seen);
         }
         self.on_options(side, seen, (syn, ack));
     }
@@ -220,4 +234,17 @@ impl Subflow {
             _ => Vantage::Unknown,
         }
     }
+}
+
+/// Returns the reset that a segment of a side is, if it is one.
+fn reset(side: usize, seen: &Seen) -> Option<Reset> {
+    let options = seen.segment.options.mptcp.as_deref().map(Mptcp::all).unwrap_or_default();
+    let reason = options.iter().find_map(|option| match option {
+        Mptcp::Reset { reason, .. } => Some(*reason),
+        _ => None,
+    });
+    let is_of_connection = options.iter().any(|option| matches!(option, Mptcp::FastClose(_)));
+    let (mark, was_complete) = (Mark::of(seen), [false; 2]);
+    let is_reset = is_of_connection || seen.segment.flags.has(Flags::RST);
+    is_reset.then_some(Reset { side, mark, reason, is_of_connection, was_complete })
 }

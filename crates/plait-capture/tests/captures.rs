@@ -5,6 +5,7 @@ mod made;
 
 use made::{CLIENT_KEY, Format, Link, PIECE, SERVER_KEY, Talk, two_paths};
 use plait_capture::{CaptureExplanation, Cause, Place, Protocol, explain, is_capture};
+use plait_wire::ResetReason;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -251,6 +252,77 @@ fn a_window_of_unknown_scale_is_no_cause() {
         let settings = connection.fit.map(|fit| fit.settings).unwrap_or_default();
         assert!(settings.iter().all(|(name, _)| name != "rcvbuf"), "{settings:?}");
     }
+}
+
+#[test]
+fn a_reset_or_unanswered_connection_is_told_first() {
+    let of = |name: &str, talk: &Talk| {
+        explained(&[written(name, &Format::USUAL.file(&talk.packets, false))])
+    };
+    let mut talk = large_rounds();
+    talk.plain(0);
+    talk.wait(5);
+    talk.reset(0, false, None);
+    let last = talk.packets.len();
+    let document = of("reset.pcapng", &talk);
+    let begin = format!("The client reset the connection after 1.60 MB and 1.21 s (packet {last})");
+    assert!(document.sentence.starts_with(&begin), "{}", document.sentence);
+    let connection = &document.connections[0];
+    let note = format!("The client reset the connection at 1.205 s (packet {last}).");
+    assert!(connection.notes.contains(&note), "{:?}", connection.notes);
+    assert!(!connection.paths[0].reset.as_ref().unwrap().after_completion);
+    // A SYN is sent three times.
+    let mut talk = Talk::new(false);
+    talk.open(false, 20);
+    talk.packets.truncate(1);
+    for _ in 0..2 {
+        let mut again = talk.packets[talk.packets.len() - 1].clone();
+        again.at_ns += 1_000_000_000;
+        talk.packets.push(again);
+    }
+    let document = of("syns.pcapng", &talk);
+    let expected = "The 3 SYNs from 10.0.0.1:50000 to 10.0.0.9:443 have no answer.";
+    assert_eq!(document.sentence, expected);
+}
+
+/// A path is reset in the middle of a transfer over two paths.
+#[test]
+fn a_reset_path_is_an_incident_with_its_reason() {
+    let mut talk = Talk::new(false);
+    let fast = talk.open(true, 20);
+    talk.ack(fast, Some(0));
+    let slow = talk.open(true, 20);
+    let (mut piece, mut at) = (0, 0);
+    for round in 0..60 {
+        for _ in 0..8 {
+            for path in [fast, slow].into_iter().take(if round < 30 { 2 } else { 1 }) {
+                talk.data(path, piece);
+                piece += 1;
+            }
+            talk.now += 1_000_000;
+        }
+        talk.wait(12);
+        talk.ack(fast, Some(piece));
+        if round < 30 {
+            talk.ack(slow, Some(piece));
+        }
+        if round == 29 {
+            talk.reset(slow, false, Some(ResetReason::Middlebox));
+            at = talk.packets.len();
+        }
+    }
+    let document = explained(&[written("gone.pcapng", &Format::USUAL.file(&talk.packets, true))]);
+    let connection = &document.connections[0];
+    let note = format!(
+        "The client reset lte at 0.600 s (packet {at}), with the reason \"middlebox interference\"."
+    );
+    assert!(connection.notes.contains(&note), "{:?}", connection.notes);
+    let incident = connection.incidents.iter().find(|it| it.cause == Cause::PathReset).unwrap();
+    assert_eq!((incident.path.as_deref(), incident.first.packet), (Some("lte"), at as u64));
+    // For 600 ms, half of the rate was missing.
+    assert!((incident.cost_ms.unwrap() - 300.0).abs() < 20.0, "{incident:?}");
+    let silent = connection.lost_time.iter().any(|it| it.cause == Cause::PathSilent);
+    assert!(!silent, "{:?}", connection.lost_time);
 }
 
 proptest! {

@@ -140,6 +140,20 @@ impl Limits {
         }
     }
 
+    /// Takes the reset of a path by a packet.
+    pub(crate) fn reset(&mut self, path: usize, packet: Mark, data: &DataLevel) {
+        if self.paths.get(path).is_some_and(PathLimits::is_open) {
+            self.advance(packet.at_ns, packet, data);
+            self.packet = packet;
+            self.paths[path].reset(path, packet.at_ns);
+        }
+    }
+
+    /// Another path replaces a path that was reset.
+    pub(crate) fn replace(&mut self, path: usize) {
+        self.paths.get_mut(path).into_iter().for_each(PathLimits::replace);
+    }
+
     /// Sets the payload of a full segment.
     pub(crate) fn set_mss(&mut self, mss: i64) {
         self.mss = self.mss.max(mss);
@@ -291,6 +305,9 @@ impl Limits {
         let unacked = self.next - self.acked;
         if !path.is_open() {
             return Label::BeforeJoin;
+        }
+        if let Some(label) = path.after_reset() {
+            return label;
         }
         if let Some(label) = path.recovering() {
             return label;

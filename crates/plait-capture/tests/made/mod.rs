@@ -3,7 +3,7 @@
 use plait_wire::codec::{Headers, TcpChecksum, encode};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
-    Payload, Segment, WireDsn,
+    Payload, ResetReason, Segment, WireDsn,
 };
 use std::net::IpAddr;
 
@@ -202,6 +202,14 @@ impl Talk {
     pub fn plain(&mut self, path: usize) {
         let seq = self.paths[path].seq[1];
         self.send(path, true, Flags::ACK, Options::default(), PIECE, seq);
+    }
+
+    /// One side resets `path`, with a reason of MPTCP or without.
+    pub fn reset(&mut self, path: usize, server: bool, reason: Option<ResetReason>) {
+        let seq = self.paths[path].seq[usize::from(server)];
+        let mptcp = reason.map(|reason| Box::new(Mptcp::Reset { reason, transient: false }));
+        let flags = Flags::RST.with(Flags::ACK);
+        self.send(path, server, flags, Options { mptcp, ..Options::default() }, 0, seq);
     }
 
     /// The client acknowledges all of `path`, and the first `pieces` of the data; of plain TCP only the former.
