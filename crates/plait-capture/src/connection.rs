@@ -8,6 +8,11 @@ use crate::packet::Seen;
 use crate::subflow::{Mark, Subflow, Vantage};
 use plait_wire::{Flags, Key, MpCapable, Mptcp};
 
+/// The MSS if the capture does not show it, in bytes.
+const USUAL_MSS: u16 = 1_460;
+/// Smallest piece of a joined segment in bytes, if a damaged SYN has a smaller MSS.
+const LEAST_PIECE: u32 = 500;
+
 /// A connection, over one subflow or several.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
@@ -50,7 +55,36 @@ impl Connection {
     }
 
     /// Takes a segment of the subflow `index`. Returns the keys that it shows for the first time, with their sides.
+    ///
+    /// A host that leaves the segmentation to its network card captures several segments as one.
     pub(crate) fn on_segment(&mut self, index: usize, seen: &Seen) -> Vec<(usize, Key)> {
+        let flow = &self.subflows[index];
+        let mss = flow.halves[1 - flow.side(seen)].mss.filter(|mss| *mss > 0).unwrap_or(USUAL_MSS);
+        if seen.payload <= u32::from(mss) || seen.segment.flags.has(Flags::SYN) {
+            return self.on_single(index, seen);
+        }
+        let most =
+            u32::from(mss).saturating_sub(seen.segment.options.header_len()).max(LEAST_PIECE);
+        let mut keys = Vec::new();
+        let mut start = 0;
+        while start < seen.payload {
+            let mut piece = seen.clone();
+            piece.segment.seq = seen.segment.seq.wrapping_add(start);
+            piece.payload = most.min(seen.payload - start);
+            start += piece.payload;
+            if start < seen.payload {
+                piece.segment.flags = Flags(seen.segment.flags.0 & !Flags::FIN.0);
+            }
+            // The mapping covers all pieces.
+            if piece.segment.seq != seen.segment.seq {
+                (piece.segment.options.mptcp, piece.segment.options.dss) = (None, None);
+            }
+            keys.extend(self.on_single(index, &piece));
+        }
+        keys
+    }
+
+    fn on_single(&mut self, index: usize, seen: &Seen) -> Vec<(usize, Key)> {
         let side = self.subflows[index].side(seen);
         self.subflows[index].on_flags(side, seen);
         let keys = self.on_options(index, side, seen);

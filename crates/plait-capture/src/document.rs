@@ -348,6 +348,9 @@ pub struct PathReport {
     pub traffic: TrafficReport,
     /// Rate while the link was busy, in Mbit/s of payload.
     pub link_mbps: Option<f64>,
+    /// True if packets waited for each other, so that this is the rate of the link. Otherwise the link has at least
+    /// this rate.
+    pub link_is_known: bool,
     /// Round-trip times.
     pub rtt: Option<RttReport>,
 }

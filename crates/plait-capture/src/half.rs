@@ -199,7 +199,7 @@ impl Half {
         let lost_before = news.filled > 0 && news.gap_age > reordering.max(1_000_000);
         self.count(seen.payload, news, lost_before);
         self.remember(start, end, news, seen.at_ns);
-        self.samples.arrivals.add(seen.at_ns, news.fresh + news.filled);
+        self.samples.arrivals.add(seen.at_ns, news.fresh + news.filled, None);
         Some(Sent { start, end, news, mapped: self.mapped(start), lost_before })
     }
 
@@ -297,7 +297,8 @@ impl Half {
             self.acked = ack;
             rtt_ns = self.release(seen.at_ns);
         }
-        self.samples.deliveries.add(seen.at_ns, news);
+        let sent_ns = rtt_ns.map(|rtt| seen.at_ns - rtt);
+        self.samples.deliveries.add(seen.at_ns, news, sent_ns);
         self.delivered += news as i64;
         let is_exact = segment.flags.has(Flags::SYN) || segment.window == 0;
         let shift = if is_exact { Some(0) } else { scale };

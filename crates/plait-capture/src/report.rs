@@ -277,6 +277,7 @@ fn path(
         },
         traffic: traffic(connection, index, side),
         link_mbps: (capacity.rate_bps > 0.0).then(|| mbps(capacity.rate_bps)),
+        link_is_known: capacity.rate_bps > 0.0 && capacity.is_known,
         rtt: rtt(flow, side),
     }
 }

@@ -40,7 +40,12 @@ pub(crate) fn sentence(report: &ConnectionReport, files: &[FileCounts]) -> Strin
             format!("{whole}, {cost} of it lost because {clause}{}.", end.unwrap_or_default())
         }
         (None, Some((path, reset))) => format!("{whole}; the {}.", of_path(path, reset, files)),
-        (None, None) => format!("{whole}, and its paths delivered at the rates of their links."),
+        (None, None)
+            if report.paths.iter().all(|it| it.link_is_known || it.traffic.segments == 0) =>
+        {
+            format!("{whole}, and its paths delivered at the rates of their links.")
+        }
+        (None, None) => format!("{whole}, and no link was full all the time."),
     }
 }
 

@@ -254,6 +254,61 @@ fn a_window_of_unknown_scale_is_no_cause() {
     }
 }
 
+/// A host that leaves the segmentation to its network card captures several segments as one. They count as several.
+#[test]
+fn joined_segments_are_counted_one_by_one() {
+    let of = |name: &str, joined: u32| {
+        let mut talk = Talk::new(false);
+        let path = talk.open(false, 20);
+        for _ in 0..60 {
+            (0..8 / joined).for_each(|_| talk.plain_of(path, joined * 1_460));
+            talk.wait(22);
+            talk.ack(path, None);
+        }
+        let file = Format::USUAL.file(&talk.packets, false);
+        explained(&[written(name, &file)]).connections.remove(0)
+    };
+    let (single, joined) = (of("single.pcapng", 1), of("joined.pcapng", 8));
+    assert_eq!(single.paths[0].traffic.segments, 480);
+    let (one, other) = (&single.paths[0], &joined.paths[0]);
+    assert_eq!(format!("{:?}", one.traffic), format!("{:?}", other.traffic));
+    assert_eq!(one.link_mbps, other.link_mbps);
+    assert_eq!(format!("{:?}", one.rtt), format!("{:?}", other.rtt));
+    assert_eq!(single.lost_time.len(), joined.lost_time.len());
+}
+
+/// A program that writes 3000 bytes each 20 ms does not show the rate of its link.
+#[test]
+fn a_stream_shows_the_least_rate_of_its_link() {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 22);
+    let begin = talk.now;
+    for message in 0..200 {
+        talk.now = begin + message * 20_000_000;
+        for bytes in [1_460, 1_460, 80] {
+            talk.plain_of(path, bytes);
+        }
+        talk.wait(3);
+        // The message before this one has arrived.
+        if message > 0 {
+            talk.ack_before(path, 3_000);
+        }
+    }
+    talk.wait(20);
+    talk.ack(path, None);
+    let document =
+        explained(&[written("stream.pcapng", &Format::USUAL.file(&talk.packets, false))]);
+    let connection = &document.connections[0];
+    assert!(!connection.paths[0].link_is_known, "{:?}", connection.paths);
+    assert!((connection.paths[0].link_mbps.unwrap() - 1.2).abs() < 0.1, "{:?}", connection.paths);
+    let main = &connection.lost_time[0];
+    assert_eq!(main.cause, Cause::ApplicationIdle, "{:?}", connection.lost_time);
+    assert!(main.cost_ms.unwrap() > 3_500.0, "{main:?}");
+    let fit = connection.fit.as_ref().unwrap();
+    assert!(fit.workload.starts_with("stream:3kB@20."), "{fit:?}");
+    assert!(fit.paths[0].rate_mbps > 10.0 && fit.paths[0].rtt_ms > 20.0, "{fit:?}");
+}
+
 #[test]
 fn a_reset_or_unanswered_connection_is_told_first() {
     let of = |name: &str, talk: &Talk| {

@@ -3,6 +3,7 @@
 //! The state is that of the sender. Acknowledgements that the capture has before the sender does take effect
 //! later, by the delay between capture and sender. So a capture at the receiver gives the same periods.
 
+mod dry;
 mod path;
 mod period;
 mod waits;
@@ -13,6 +14,7 @@ pub(crate) use period::{Label, Log, Period, Stall};
 use crate::data_level::{DataLevel, UNKNOWN_WINDOW};
 use crate::held::Held;
 use crate::subflow::Mark;
+use dry::NewData;
 use std::collections::VecDeque;
 use waits::{Lost, Waits};
 
@@ -80,8 +82,7 @@ pub(crate) struct Limits {
     packet: Mark,
     /// Time of the first data.
     pub(crate) began: Option<i64>,
-    /// Time of the last data beyond all earlier data.
-    last_new: i64,
+    new_data: NewData,
     /// Time at which the receiver had everything.
     pub(crate) finished: i64,
     next: i64,
@@ -99,6 +100,13 @@ impl Limits {
     pub(crate) fn on_held(&mut self, held: Option<Held>, packet: Mark, data: &DataLevel) {
         self.advance(packet.at_ns, packet, data);
         self.sender = Some(held);
+    }
+
+    /// Returns the number of messages, if the program of the sender had written no more for most of the time.
+    pub(crate) fn messages(&self) -> Option<u64> {
+        let (time, pauses) = self.new_data.dry();
+        let whole = self.finished - self.began.unwrap_or(self.finished);
+        (time > 0 && time * 2 >= whole).then_some(pauses + 1)
     }
 
     /// Forgets the state of the sender.
@@ -170,7 +178,8 @@ impl Limits {
         }
         self.next = self.next.max(event.data.1);
         if event.fresh > 0 {
-            self.last_new = event.at_ns;
+            let len = event.data.1 - event.data.0;
+            self.new_data.add(event.at_ns, len, self.waits.since());
         }
         let unacked = self.next - self.acked;
         if unacked * 10 > self.ceiling.bytes * 11 {
@@ -373,7 +382,7 @@ impl Limits {
         for index in 0..self.paths.len() {
             let limit = if last { i64::MAX } else { self.paths[index].settled(now, open) };
             while let Some(mut period) = self.paths[index].take_before(limit) {
-                if last && period.from >= self.last_new {
+                if last && period.from >= self.new_data.last_ns {
                     self.relabel_tail(index, &mut period);
                 }
                 if let (Label::Behind { .. } | Label::Tail, Some(blamed)) =

@@ -204,6 +204,20 @@ impl Talk {
         self.send(path, true, Flags::ACK, Options::default(), PIECE, seq);
     }
 
+    /// The server sends a segment of plain TCP with `bytes` bytes.
+    pub fn plain_of(&mut self, path: usize, bytes: u32) {
+        let seq = self.paths[path].seq[1];
+        self.send(path, true, Flags::ACK, Options::default(), bytes, seq);
+    }
+
+    /// The client acknowledges `path` without its last `bytes` bytes.
+    pub fn ack_before(&mut self, path: usize, bytes: u32) {
+        let next = self.paths[path].seq[1];
+        self.paths[path].seq[1] = next.wrapping_sub(bytes);
+        self.ack(path, None);
+        self.paths[path].seq[1] = next;
+    }
+
     /// One side resets `path`, with a reason of MPTCP or without.
     pub fn reset(&mut self, path: usize, server: bool, reason: Option<ResetReason>) {
         let seq = self.paths[path].seq[usize::from(server)];

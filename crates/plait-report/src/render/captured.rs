@@ -312,7 +312,7 @@ fn paths(paths: &[PathReport], width: usize) -> String {
             vec![
                 format!("{}{backup}", path.name),
                 bytes(path.traffic.bytes),
-                optional(path.link_mbps),
+                link(path),
                 figure(path.traffic.mean_mbps),
                 rtt(|it| it.min_ms),
                 rtt(|it| it.median_ms),
@@ -327,6 +327,15 @@ fn paths(paths: &[PathReport], width: usize) -> String {
     }
     let text = table.to_text(width.saturating_sub(2), false);
     text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// Returns the rate of a link, or the least rate that it has.
+fn link(path: &PathReport) -> String {
+    match path.link_mbps {
+        Some(rate) if path.link_is_known => figure(rate),
+        Some(rate) => format!(">={}", figure(rate)),
+        None => "-".to_owned(),
+    }
 }
 
 fn lost_time(connection: &ConnectionReport, width: usize) -> String {
