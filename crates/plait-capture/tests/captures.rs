@@ -142,6 +142,16 @@ fn a_damaged_packet_has_its_number() {
 }
 
 #[test]
+fn a_damaged_log_names_one_line() {
+    let head = "\u{1e}{\"file_schema\":\"\",\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
+    let log = format!("{head}\u{1e}{{\"time\": 1");
+    let document = explained(&[written("damaged.sqlog", log.as_bytes())]);
+    let broken = document.files[0].broken.clone().unwrap();
+    let expected = "its record is damaged: EOF while parsing an object";
+    assert_eq!((broken.packet, broken.problem.as_str()), (2, expected));
+}
+
+#[test]
 fn other_files_are_refused_with_a_remedy() {
     let refused = |bytes: &[u8]| {
         let file = written("other", bytes);

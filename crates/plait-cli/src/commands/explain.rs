@@ -64,7 +64,7 @@ pub(crate) struct Args {
     kernel_decisions: Option<PathBuf>,
     #[command(flatten)]
     flags: ExplainFlags,
-    /// Write one JSON document (`plait schema explain`)
+    /// Write one JSON document (`plait schema explain` or `explain-capture`)
     #[arg(long)]
     json: bool,
     /// Write to this file in place of stdout
