@@ -235,11 +235,10 @@ impl Judge<'_> {
         let whole = &stall.whole;
         let cause = self.cause(stall)?;
         let lost = stall.shares.iter().map(|(path, share)| {
-            let capacity = capacities.get(*path);
-            let rate = capacity.map_or(0.0, |it| it.rate_bps);
-            // A link without a known rate may have carried the data in any time.
-            let free = cause == Cause::ApplicationIdle && capacity.is_some_and(|it| !it.is_known);
-            let bytes = if free { 0 } else { share.bytes };
+            let rate = capacities.get(*path).map_or(0.0, |it| it.rate_bps);
+            // Links without a known rate may have carried the data in any time.
+            let is_free = cause == Cause::ApplicationIdle && self.is_stream;
+            let bytes = if is_free { 0 } else { share.bytes };
             (share.time as f64 * rate - bytes as f64 * 8e9).max(0.0)
         });
         let cost = if self.total > 0.0 { lost.sum::<f64>() / self.total } else { 0.0 };
