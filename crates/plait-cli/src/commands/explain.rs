@@ -64,7 +64,9 @@ pub(crate) struct Args {
     kernel_decisions: Option<PathBuf>,
     #[command(flatten)]
     flags: ExplainFlags,
-    /// Write one JSON document (`plait schema explain` or `explain-capture`)
+    /// Write one JSON document (`plait schema explain`)
+    ///
+    /// The document of a capture has another form: `plait schema explain-capture`.
     #[arg(long)]
     json: bool,
     /// Write to this file in place of stdout
