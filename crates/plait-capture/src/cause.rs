@@ -19,6 +19,8 @@ pub enum Cause {
     Loss,
     /// A path had data on its way and nothing was acknowledged.
     PathSilent,
+    /// A path was reset before the transfer was complete.
+    PathReset,
     /// The receive window was full.
     ReceiveWindow,
     /// The sender kept a constant amount of data unacknowledged.
@@ -44,6 +46,7 @@ impl Cause {
             Cause::SlowStartOvershoot => "slow-start-overshoot",
             Cause::Loss => "loss",
             Cause::PathSilent => "path-silent",
+            Cause::PathReset => "path-reset",
             Cause::ReceiveWindow => "receive-window",
             Cause::SendBuffer => "send-buffer",
             Cause::LateOnSlowPath => "late-on-slow-path",
@@ -73,6 +76,7 @@ impl Cause {
             Cause::PathSilent => {
                 format!("{of} was silent: nothing that it carried was acknowledged")
             }
+            Cause::PathReset => format!("{of} was reset"),
             Cause::ReceiveWindow => "the receive window was full".to_owned(),
             Cause::SendBuffer => "the send buffer was full".to_owned(),
             Cause::LateOnSlowPath => format!("the other paths waited for late data on {of}"),

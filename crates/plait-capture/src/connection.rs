@@ -8,6 +8,11 @@ use crate::packet::Seen;
 use crate::subflow::{Mark, Subflow, Vantage};
 use plait_wire::{Flags, Key, MpCapable, Mptcp};
 
+/// The MSS if the capture does not show it, in bytes.
+const USUAL_MSS: u16 = 1_460;
+/// Smallest piece of a joined segment in bytes, if a damaged SYN has a smaller MSS.
+const LEAST_PIECE: u32 = 500;
+
 /// A connection, over one subflow or several.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
@@ -23,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) unmapped_segments: u64,
     /// First packet after which the connection has no mappings any more.
     pub(crate) fallback: Option<Mark>,
+    /// True if a side has sent a DATA_FIN.
+    data_fin: [bool; 2],
     /// First ADD_ADDR, and the number of announced addresses.
     pub(crate) announced: u32,
 }
@@ -37,6 +44,7 @@ impl Connection {
             limits: Default::default(),
             unmapped_segments: 0,
             fallback: None,
+            data_fin: [false; 2],
             announced: 0,
         }
     }
@@ -47,7 +55,36 @@ impl Connection {
     }
 
     /// Takes a segment of the subflow `index`. Returns the keys that it shows for the first time, with their sides.
+    ///
+    /// A host that leaves the segmentation to its network card captures several segments as one.
     pub(crate) fn on_segment(&mut self, index: usize, seen: &Seen) -> Vec<(usize, Key)> {
+        let flow = &self.subflows[index];
+        let mss = flow.halves[1 - flow.side(seen)].mss.filter(|mss| *mss > 0).unwrap_or(USUAL_MSS);
+        if seen.payload <= u32::from(mss) || seen.segment.flags.has(Flags::SYN) {
+            return self.on_single(index, seen);
+        }
+        let most =
+            u32::from(mss).saturating_sub(seen.segment.options.header_len()).max(LEAST_PIECE);
+        let mut keys = Vec::new();
+        let mut start = 0;
+        while start < seen.payload {
+            let mut piece = seen.clone();
+            piece.segment.seq = seen.segment.seq.wrapping_add(start);
+            piece.payload = most.min(seen.payload - start);
+            start += piece.payload;
+            if start < seen.payload {
+                piece.segment.flags = Flags(seen.segment.flags.0 & !Flags::FIN.0);
+            }
+            // The mapping covers all pieces.
+            if piece.segment.seq != seen.segment.seq {
+                (piece.segment.options.mptcp, piece.segment.options.dss) = (None, None);
+            }
+            keys.extend(self.on_single(index, &piece));
+        }
+        keys
+    }
+
+    fn on_single(&mut self, index: usize, seen: &Seen) -> Vec<(usize, Key)> {
         let side = self.subflows[index].side(seen);
         self.subflows[index].on_flags(side, seen);
         let keys = self.on_options(index, side, seen);
@@ -63,16 +100,15 @@ impl Connection {
             for limits in self.limits.iter_mut().filter(|_| !joined) {
                 limits.open(index, seen.at_ns, rtt, packets);
             }
+            self.replace_earlier(index);
         }
         if let Some(sent) = sent {
             self.on_data(index, side, seen, &sent);
         }
         if seen.segment.flags.has(Flags::ACK) {
             let flow = &mut self.subflows[index];
-            let scales = [flow.halves[0].scale, flow.halves[1].scale];
-            let scale =
-                if scales.iter().all(Option::is_some) { scales[side].unwrap_or(0) } else { 0 };
-            if let Some(acked) = flow.halves[1 - side].on_acked(seen, scale) {
+            let shift = flow.window_shift(side);
+            if let Some(acked) = flow.halves[1 - side].on_acked(seen, shift) {
                 let at_receiver = flow.vantage(side) == Vantage::Receiver;
                 if let Some(rtt) = acked.echo_ns.filter(|_| at_receiver) {
                     self.limits[side].on_rtt(index, rtt);
@@ -80,7 +116,39 @@ impl Connection {
                 self.on_ack(index, 1 - side, seen, &acked);
             }
         }
+        if self.subflows[index].reset.is_some_and(|it| it.mark == Mark::of(seen)) {
+            self.on_reset(index, seen);
+        }
         keys
+    }
+
+    /// Takes the first RST of a subflow, or an MP_FASTCLOSE.
+    fn on_reset(&mut self, index: usize, seen: &Seen) {
+        let complete = [0, 1].map(|side| self.is_complete(side));
+        if let Some(reset) = &mut self.subflows[index].reset {
+            reset.was_complete = complete;
+        }
+        for (side, limits) in self.limits.iter_mut().enumerate().filter(|(at, _)| !complete[*at]) {
+            limits.reset(index, Mark::of(seen), &self.data[side]);
+        }
+    }
+
+    /// Returns true if a side has ended its data and the other end has acknowledged all of it.
+    fn is_complete(&self, side: usize) -> bool {
+        let data = &self.data[side];
+        let ended = self.data_fin[side] || self.subflows.iter().all(|flow| flow.halves[side].fin);
+        ended && data.acked >= data.seen.next()
+    }
+
+    /// A new subflow replaces those of the same hosts that were reset.
+    fn replace_earlier(&mut self, index: usize) {
+        let hosts = |flow: &Subflow| flow.ends.map(|end| end.ip());
+        let own = hosts(&self.subflows[index]);
+        for (earlier, flow) in self.subflows.iter().enumerate().take(index) {
+            if hosts(flow) == own && flow.reset.is_some() {
+                self.limits.iter_mut().for_each(|limits| limits.replace(earlier));
+            }
+        }
     }
 
     fn on_options(&mut self, index: usize, side: usize, seen: &Seen) -> Vec<(usize, Key)> {
@@ -103,6 +171,7 @@ impl Connection {
                 _ => {}
             }
         }
+        self.data_fin[side] |= seen.segment.options.dss.is_some_and(|dss| dss.data_fin);
         let mapping = seen.segment.options.dss.and_then(|dss| dss.mapping);
         if mapping.is_some_and(|mapping| mapping.len == 0) {
             self.fallback.get_or_insert(Mark::of(seen));
@@ -193,6 +262,7 @@ impl Connection {
                 top: top.unwrap_or(if multipath { 0 } else { acked.ack - 1 }),
                 data_acked: data.acked,
                 edge: data.edge,
+                is_edge_known: !data.lacks_windows,
                 packet: Mark::of(seen),
             },
             data,

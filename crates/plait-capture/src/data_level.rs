@@ -11,6 +11,9 @@ const MAX_ACKED_RECORDS_ALONE: usize = 16;
 /// Largest number of records. Beyond it, the oldest is dropped.
 const MAX_RECORDS: usize = 131_072;
 
+/// Stands for a window of an unknown scale, in bytes. No sender fills it.
+pub(crate) const UNKNOWN_WINDOW: i64 = 1 << 40;
+
 /// The first transmission of a range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstSent {
@@ -33,9 +36,11 @@ pub(crate) struct DataLevel {
     sent: BTreeMap<i64, FirstSent>,
     /// Position of the next byte that the receiver expects.
     pub(crate) acked: i64,
-    /// Right edge of the receive window.
+    /// Right edge of the receive window; far away while the window is unknown.
     pub(crate) edge: i64,
-    /// Largest receive window in bytes.
+    /// True if there was a window of an unknown scale.
+    pub(crate) lacks_windows: bool,
+    /// Largest receive window in bytes, of those that are known.
     pub(crate) max_window: u64,
     /// Bytes sent on one path after another path, for the first time on that path.
     pub(crate) reinjected_bytes: u64,
@@ -143,14 +148,21 @@ impl DataLevel {
         }
     }
 
-    /// Takes an acknowledgement up to `position` with a window of `window` bytes.
-    pub(crate) fn on_ack(&mut self, position: i64, window: u64, mss: i64) {
+    /// Takes an acknowledgement up to `position` with a window of `window` bytes; none if that is unknown.
+    pub(crate) fn on_ack(&mut self, position: i64, window: Option<u64>, mss: i64) {
         if position > self.acked && position <= self.seen.next() + 1 {
             self.acked = position;
         }
-        self.max_window = self.max_window.max(window);
-        self.edge = self.edge.max(position.saturating_add(window as i64));
+        self.lacks_windows |= window.is_none();
+        self.max_window = self.max_window.max(window.unwrap_or(0));
+        let edge = position.saturating_add(window.map_or(UNKNOWN_WINDOW, |window| window as i64));
+        self.edge = if self.lacks_windows { edge } else { self.edge.max(edge) };
         self.full_windows += u64::from(self.edge - self.seen.next() < mss);
+    }
+
+    /// Returns the largest receive window in bytes; none if it is unknown.
+    pub(crate) fn window(&self) -> Option<u64> {
+        (self.edge > 0 && !self.lacks_windows).then_some(self.max_window)
     }
 
     /// Returns the path that first sent the byte at `position`.
@@ -178,7 +190,7 @@ mod tests {
         assert_eq!(data.reinjected_bytes, 0);
         data.on_mapped((1_150, true), 150, 0, 7);
         assert_eq!((data.reinjected_bytes, data.reinjected_segments), (100, 1));
-        data.on_ack(300, 50, 10);
+        data.on_ack(300, Some(50), 10);
         assert_eq!((data.acked, data.edge), (300, 350));
         assert!(data.on_mapped((u64::MAX / 3, true), 100, 0, 8).is_none());
     }

@@ -113,6 +113,8 @@ pub enum Protocol {
     Tcp,
     /// MPTCP was asked for, and plain TCP is used.
     Fallback,
+    /// Either: the capture cut the options that show it.
+    Unknown,
 }
 
 /// A packet of a file.
@@ -269,8 +271,8 @@ pub struct DataReport {
     pub gap_median_ms: Option<f64>,
     /// The same, 95th percentile.
     pub gap_p95_ms: Option<f64>,
-    /// Largest receive window in bytes.
-    pub window_max_bytes: u64,
+    /// Largest receive window in bytes; none if the capture does not show its scale.
+    pub window_max_bytes: Option<u64>,
     /// Acknowledgements that leave room for less than a segment.
     pub windows_full: u64,
 }
@@ -304,6 +306,23 @@ pub struct RttReport {
     pub method: &'static str,
 }
 
+/// A reset.
+#[derive(Serialize, JsonSchema, Clone, Debug)]
+pub struct ResetReport {
+    /// The host that sent it: `client` or `server`.
+    pub by: &'static str,
+    /// Time from the first data of the connection, in milliseconds; zero before it.
+    pub at_ms: f64,
+    /// Its packet.
+    pub packet: PacketId,
+    /// The reason of its MP_TCPRST in words (RFC 8684 section 3.6).
+    pub reason: Option<&'static str>,
+    /// True if it has an MP_FASTCLOSE, which ends the connection.
+    pub of_connection: bool,
+    /// True if the sender had ended its data and all of it was acknowledged. Then the reset cost nothing.
+    pub after_completion: bool,
+}
+
 /// A path: a subflow.
 #[derive(Serialize, JsonSchema, Clone, Debug)]
 pub struct PathReport {
@@ -321,12 +340,17 @@ pub struct PathReport {
     pub backup: bool,
     /// True if its handshake agreed on MPTCP.
     pub multipath: bool,
-    /// The packet with its first RST.
-    pub reset: Option<PacketId>,
+    /// Its first RST, or the MP_FASTCLOSE of the connection.
+    pub reset: Option<ResetReport>,
+    /// SYNs, if nothing answered them; otherwise zero.
+    pub unanswered_syns: u32,
     /// The traffic of the data's direction.
     pub traffic: TrafficReport,
     /// Rate while the link was busy, in Mbit/s of payload.
     pub link_mbps: Option<f64>,
+    /// True if packets waited for each other, so that this is the rate of the link. Otherwise the link has at least
+    /// this rate.
+    pub link_is_known: bool,
     /// Round-trip times.
     pub rtt: Option<RttReport>,
 }

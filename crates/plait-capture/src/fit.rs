@@ -19,6 +19,8 @@ const WORTH_A_SETTING: f64 = 0.05;
 const USUAL_QUEUE_MS: f64 = 100.0;
 /// Smallest queue of the simulator in bytes: 10 packets.
 const MIN_QUEUE_BYTES: f64 = 15_000.0;
+/// The rate of a link that was never full, if the sender had too little data: so many times what it carried.
+const UNKNOWN_RATE: f64 = 10.0;
 /// Pauses that make a transfer a stream of messages.
 const MIN_PAUSES: usize = 2;
 /// Outages of a path that are replayed.
@@ -34,18 +36,30 @@ pub(crate) fn fit(
     let limits = &connection.limits[side];
     let began = connection.subflows[0].handshake.syn.map(|mark| mark.at_ns).or(limits.began)?;
     let mut paths = Vec::new();
+    let mut unknown = Vec::new();
     for (index, capacity) in found.capacities.iter().enumerate() {
         let Some(path) = limits.paths.get(index) else { continue };
+        let mut capacity = *capacity;
+        if limits.messages().is_some() && !capacity.is_known && capacity.rate_bps > 0.0 {
+            capacity.rate_bps *= UNKNOWN_RATE;
+            unknown.push(names[index].as_str());
+        }
         if capacity.rate_bps > 0.0 && capacity.rtt_ns > 0 {
             let outages = outages(&limits.log.stalls, index, began);
-            paths.push(fitted(connection, (index, side), path, *capacity, &names[index], outages));
+            paths.push(fitted(connection, (index, side), path, capacity, &names[index], outages));
         }
     }
     if paths.is_empty() {
         return None;
     }
     let duration = (limits.finished - began).max(1) as f64;
-    let (workload, note) = workload(connection, side, duration / 1e6);
+    let (workload, note) = workload(connection, side, found, duration / 1e6);
+    let rates = (!unknown.is_empty()).then(|| {
+        let names = unknown.join(", ");
+        format!("each link of unknown rate ({names}) has ten times the rate that it carried")
+    });
+    let notes: Vec<String> = rates.into_iter().chain(note).collect();
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
     let settings = settings(connection, side, found, duration);
     let mut command = "plait compare".to_owned();
     paths.iter().for_each(|path| command.push_str(&format!(" --path {}", path.argument)));
@@ -123,20 +137,31 @@ fn round(value: f64) -> f64 {
     libm::round(value * 1e3) / 1e3
 }
 
-/// Returns the silences of a path, in milliseconds from the first SYN.
+/// Returns the silences of a path and the time after its reset, in milliseconds from the first SYN.
 fn outages(stalls: &[Stall], path: usize, began: i64) -> Vec<(f64, f64)> {
     let silent = stalls.iter().map(|stall| &stall.whole);
-    let silent = silent.filter(|it| it.label == Label::Silent && it.blamed == Some(path));
+    let is_out = |label| matches!(label, Label::Silent | Label::Reset);
+    let silent = silent.filter(|it| is_out(it.label) && it.blamed == Some(path));
     let ms = |at: i64| libm::round((at - began).max(0) as f64 / 1e6);
-    silent
-        .map(|it| (ms(it.from), ms(it.to)))
-        .filter(|(from, to)| from < to)
-        .take(MAX_OUTAGES)
-        .collect()
+    let mut outages: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in silent.map(|it| (ms(it.from), ms(it.to))).filter(|(from, to)| from < to) {
+        match outages.last_mut() {
+            // A silence up to the reset, and the time after it.
+            Some(last) if last.1 == from => last.1 = to,
+            _ => outages.push((from, to)),
+        }
+    }
+    outages.truncate(MAX_OUTAGES);
+    outages
 }
 
 /// Returns the workload, and a note on properties that it leaves out.
-fn workload(connection: &Connection, side: usize, duration_ms: f64) -> (String, Option<String>) {
+fn workload(
+    connection: &Connection,
+    side: usize,
+    found: &Found,
+    duration_ms: f64,
+) -> (String, Option<String>) {
     let bytes = connection.data[side].seen.next().max(1);
     let all = connection.limits[side].log.stalls.iter().map(|stall| &stall.whole);
     let pauses: Vec<_> = all.filter(|it| it.label == Label::Idle).collect();
@@ -150,6 +175,17 @@ fn workload(connection: &Connection, side: usize, duration_ms: f64) -> (String, 
         let text = format!("stream:{size}@{period_ms:.0}ms,for={:.0}ms", period_ms * messages);
         let note = "the pauses of the sender are replayed as equal messages at equal intervals";
         return (text, Some(note.to_owned()));
+    }
+    let messages = connection.limits[side].messages().filter(|count| *count as usize > MIN_PAUSES);
+    let is_idle = cost(found, Cause::ApplicationIdle) > duration_ms * 1e6 * WORTH_A_SETTING;
+    if let Some(messages) = messages.filter(|_| side == 1 && is_idle) {
+        let all_ms = libm::round(duration_ms).max(1.0);
+        let size = size((bytes / messages as i64).max(1));
+        let text = format!("stream:{size}@{:.2}ms,for={all_ms:.0}ms", all_ms / messages as f64);
+        return (
+            text,
+            Some("the data is replayed as equal messages at equal intervals".to_owned()),
+        );
     }
     let verb = if side == 1 { "download" } else { "upload" };
     let note = format!("{idle_ms:.0} ms in which the sender had nothing to send are not replayed");
@@ -165,6 +201,12 @@ fn size(bytes: i64) -> String {
     }
 }
 
+/// Returns the cost of a cause on all paths, in nanoseconds.
+fn cost(found: &Found, cause: Cause) -> f64 {
+    let of = found.by_cause.iter().filter(|((it, _), _)| *it == cause);
+    of.map(|(_, (cost, _))| cost).sum()
+}
+
 /// Returns the settings that the causes ask for.
 fn settings(
     connection: &Connection,
@@ -172,18 +214,14 @@ fn settings(
     found: &Found,
     duration: f64,
 ) -> Vec<(String, String)> {
-    let cost = |cause: Cause| -> f64 {
-        let of = found.by_cause.iter().filter(|((it, _), _)| *it == cause);
-        of.map(|(_, (cost, _))| cost).sum()
-    };
     let mut settings = Vec::new();
     let mut set = |name: &str, bytes: u64| {
         settings.push((name.to_owned(), size(bytes as i64)));
     };
-    if cost(Cause::ReceiveWindow) > duration * WORTH_A_SETTING {
-        set("rcvbuf", connection.data[side].max_window);
+    if cost(found, Cause::ReceiveWindow) > duration * WORTH_A_SETTING {
+        connection.data[side].window().iter().for_each(|bytes| set("rcvbuf", *bytes));
     }
-    if cost(Cause::SendBuffer) > duration * WORTH_A_SETTING {
+    if cost(found, Cause::SendBuffer) > duration * WORTH_A_SETTING {
         let stalls = connection.limits[side].log.stalls.iter();
         set("sndbuf", stalls.map(|it| it.whole.unacked).max().unwrap_or(0).max(0) as u64);
     }

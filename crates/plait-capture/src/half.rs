@@ -13,6 +13,8 @@ const MAX_OUTSTANDING: usize = 65_536;
 const MAX_MAPPINGS: usize = 64;
 /// Number of time stamps that are kept.
 const MAX_STAMPS: usize = 1_024;
+/// Largest shift of a window (RFC 7323 section 2.3).
+const MAX_SHIFT: u8 = 14;
 /// A gap that is filled within this part of the RTT is reordering (RFC 8985 uses a quarter, and adapts it).
 const REORDERING_PART: i64 = 2;
 
@@ -46,6 +48,14 @@ struct Outstanding {
     at_ns: i64,
     /// Sent more than once, so its acknowledgement gives no RTT (Karn's rule).
     again: bool,
+}
+
+/// The window scale option of a SYN (RFC 7323 section 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scale {
+    /// The SYN has no such option, so neither end scales its windows.
+    Absent,
+    Shift(u8),
 }
 
 /// A mapping of subflow positions to data sequence numbers.
@@ -89,8 +99,8 @@ pub(crate) struct Acked {
     pub(crate) rtt_ns: Option<i64>,
     /// Time from a clock value of this end to its echo, in nanoseconds.
     pub(crate) echo_ns: Option<i64>,
-    /// Receive window in bytes.
-    pub(crate) window: u64,
+    /// Receive window in bytes; none if its scale is unknown. Zero is zero in every scale.
+    pub(crate) window: Option<u64>,
     pub(crate) data_ack: Option<DataAck>,
 }
 
@@ -121,8 +131,8 @@ pub(crate) struct Samples {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Half {
     numbering: Numbering,
-    /// Shift of the sender's windows; none without the option.
-    pub(crate) scale: Option<u8>,
+    /// Scale of this end's windows, as its SYN offers it; none if the capture does not show it.
+    pub(crate) scale: Option<Scale>,
     pub(crate) mss: Option<u16>,
     pub(crate) seen: Coverage,
     /// Position of the next byte that the receiver expects.
@@ -156,7 +166,10 @@ impl Half {
         }
         let syn = segment.flags.has(Flags::SYN);
         if syn {
-            (self.scale, self.mss) = (segment.options.window_scale, segment.options.mss);
+            let offered = segment.options.window_scale;
+            let offered = offered.map(|shift| Scale::Shift(shift.min(MAX_SHIFT)));
+            self.scale = offered.or((!seen.cut).then_some(Scale::Absent)).or(self.scale);
+            self.mss = segment.options.mss;
             if !self.numbering.began {
                 self.numbering.positions = Some(Positions::new(segment.seq));
                 self.numbering.began = true;
@@ -186,7 +199,7 @@ impl Half {
         let lost_before = news.filled > 0 && news.gap_age > reordering.max(1_000_000);
         self.count(seen.payload, news, lost_before);
         self.remember(start, end, news, seen.at_ns);
-        self.samples.arrivals.add(seen.at_ns, news.fresh + news.filled);
+        self.samples.arrivals.add(seen.at_ns, news.fresh + news.filled, None);
         Some(Sent { start, end, news, mapped: self.mapped(start), lost_before })
     }
 
@@ -261,8 +274,8 @@ impl Half {
         }
     }
 
-    /// Takes an acknowledgement of the other end, whose windows have the shift `scale`.
-    pub(crate) fn on_acked(&mut self, seen: &Seen, scale: u8) -> Option<Acked> {
+    /// Takes an acknowledgement of the other end, whose windows have the shift `scale`; none if it is unknown.
+    pub(crate) fn on_acked(&mut self, seen: &Seen, scale: Option<u8>) -> Option<Acked> {
         let segment = &seen.segment;
         let positions = self.numbering.positions?;
         let clock = segment.options.timestamps;
@@ -284,15 +297,17 @@ impl Half {
             self.acked = ack;
             rtt_ns = self.release(seen.at_ns);
         }
-        self.samples.deliveries.add(seen.at_ns, news);
+        let sent_ns = rtt_ns.map(|rtt| seen.at_ns - rtt);
+        self.samples.deliveries.add(seen.at_ns, news, sent_ns);
         self.delivered += news as i64;
-        let shift = if segment.flags.has(Flags::SYN) { 0 } else { scale };
+        let is_exact = segment.flags.has(Flags::SYN) || segment.window == 0;
+        let shift = if is_exact { Some(0) } else { scale };
         Some(Acked {
             ack: self.acked,
             delivered: self.delivered,
             rtt_ns,
             echo_ns,
-            window: u64::from(segment.window) << shift,
+            window: shift.map(|shift| u64::from(segment.window) << shift),
             data_ack: segment.options.dss.and_then(|dss| dss.data_ack),
         })
     }

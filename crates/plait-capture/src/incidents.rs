@@ -45,12 +45,20 @@ pub(crate) struct Incident {
 pub(crate) struct Capacity {
     /// Rate of the link in payload bits per second; zero if unknown.
     pub(crate) rate_bps: f64,
+    /// True if packets waited for each other. Otherwise the link has at least this rate.
+    pub(crate) is_known: bool,
     /// Smallest RTT in nanoseconds.
     pub(crate) rtt_ns: i64,
 }
 
-/// Returns the rate and the RTT of a path, for the data of `side`.
-pub(crate) fn capacity(flow: &Subflow, limits: Option<&PathLimits>, side: usize) -> Capacity {
+/// Returns the rate and the RTT of a path, for the data of `side`. `is_dry` is true if the program of the sender had
+/// written no more for most of the time.
+pub(crate) fn capacity(
+    flow: &Subflow,
+    limits: Option<&PathLimits>,
+    side: usize,
+    is_dry: bool,
+) -> Capacity {
     let half = &flow.halves[side];
     let at_sender = flow.vantage(side) == Vantage::Sender;
     let (first, second) = match at_sender {
@@ -66,7 +74,10 @@ pub(crate) fn capacity(flow: &Subflow, limits: Option<&PathLimits>, side: usize)
     };
     let known = limits.map_or(0, PathLimits::min_rtt);
     let rtt_ns = if known > 0 { known } else { flow.handshake_rtt().unwrap_or(0) };
-    Capacity { rate_bps: rate, rtt_ns }
+    // Where the capture does not show when data was sent, only a sender with enough data fills the link.
+    let fills = !at_sender && !is_dry;
+    let is_known = queued.is_some() || half.samples.deliveries.shows_queue() || fills;
+    Capacity { rate_bps: rate, is_known, rtt_ns }
 }
 
 /// The incidents of the data of one side.
@@ -82,8 +93,10 @@ pub(crate) struct Found {
 pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     let limits = &connection.limits[side];
     let flows = connection.subflows.iter().enumerate();
+    let is_dry = limits.messages().is_some();
     let capacities: Vec<Capacity> =
-        flows.map(|(at, flow)| capacity(flow, limits.paths.get(at), side)).collect();
+        flows.map(|(at, flow)| capacity(flow, limits.paths.get(at), side, is_dry)).collect();
+    let used = |it: &&Capacity| it.rate_bps > 0.0;
     let total: f64 = capacities.iter().map(|it| it.rate_bps).sum();
     let longest = capacities.iter().filter(|it| it.rate_bps > 0.0).map(|it| it.rtt_ns).max();
     let judge = Judge {
@@ -94,6 +107,7 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
         idle: time_of(&limits.log.stalls, Label::Idle),
         short: time_of(&limits.log.stalls, Label::Short),
         starved: starved(&limits.log.stalls, connection.subflows.len()),
+        is_stream: is_dry && capacities.iter().filter(used).all(|it| !it.is_known),
         ceiling: limits.log.stalls.iter().map(|it| it.whole.unacked).max().unwrap_or(0),
         buffer_part: match connection.subflows[0].vantage(side) {
             Vantage::Receiver => BUFFER_PART_AT_RECEIVER,
@@ -102,6 +116,7 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     };
     let mut all: Vec<Incident> = structural(connection, side);
     all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
+    let mut all = joined(all);
     let mut by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)> = BTreeMap::new();
     for incident in &all {
         let sum = by_cause.entry((incident.cause, incident.path)).or_default();
@@ -113,6 +128,30 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     let count = all.len();
     all.truncate(MAX_INCIDENTS);
     Found { incidents: all, capacities, count, by_cause }
+}
+
+/// Joins incidents of one cause and path that overlap. Several labels may have the same cause, so their stalls overlap.
+/// Each stall has time of its own, so the costs add up.
+fn joined(mut all: Vec<Incident>) -> Vec<Incident> {
+    all.sort_by_key(|it| (it.cause, it.path, it.from_ns));
+    let mut joined: Vec<Incident> = Vec::new();
+    for incident in all {
+        match (joined.last_mut(), incident.cost_ns) {
+            (
+                Some(Incident { cause, path, to_ns, cost_ns: Some(sum), packets, .. }),
+                Some(cost),
+            ) if (*cause, *path) == (incident.cause, incident.path)
+                && incident.from_ns < *to_ns =>
+            {
+                *sum += cost;
+                if incident.to_ns > *to_ns {
+                    (*to_ns, packets.1) = (incident.to_ns, incident.packets.1);
+                }
+            }
+            _ => joined.push(incident),
+        }
+    }
+    joined
 }
 
 fn time_of(stalls: &[Stall], label: Label) -> i64 {
@@ -144,13 +183,17 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
         let Some(syn) = syn.filter(|_| agreed.asked) else { continue };
         if agreed.join {
             let refused = match (flow.handshake.syn_ack, flow.reset) {
-                (Some(answer), _) if !agreed.answered => Some(answer),
-                (Some(_), _) if agreed.fell_back => Some(flow.last),
-                (Some(_), Some((_, reset))) if !agreed.confirmed => Some(reset),
-                (Some(_), Some((side, reset))) if side != flow.opener && !agreed.accepted => {
-                    Some(reset)
+                (Some(answer), _) if !agreed.answered => {
+                    Some(answer).filter(|_| agreed.answer_is_whole)
                 }
-                (None, Some((_, reset))) => Some(reset),
+                (Some(_), _) if agreed.fell_back => Some(flow.last),
+                (Some(_), Some(reset)) if !agreed.confirmed && flow.cut_packets == 0 => {
+                    Some(reset.mark)
+                }
+                (Some(_), Some(reset)) if reset.side != flow.opener && !agreed.accepted => {
+                    Some(reset.mark)
+                }
+                (None, Some(reset)) => Some(reset.mark),
                 (None, None) if flow.handshake.syns > 1 => Some(flow.last),
                 _ => None,
             };
@@ -158,7 +201,7 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
                 add(Cause::JoinRefused, Some(index), syn, to);
             }
         } else if let Some(answer) = flow.handshake.syn_ack
-            && (!agreed.answered || agreed.fell_back)
+            && ((!agreed.answered && agreed.answer_is_whole) || agreed.fell_back)
         {
             add(Cause::OptionsRemoved, None, syn, answer);
         }
@@ -179,6 +222,8 @@ struct Judge<'a> {
     short: i64,
     /// Time of each path in which it had room.
     starved: Vec<i64>,
+    /// True if the program had written no more for most of the time, and no link was full.
+    is_stream: bool,
     /// Largest amount of unacknowledged data.
     ceiling: i64,
     /// Part of that which a full send buffer keeps unacknowledged.
@@ -191,7 +236,10 @@ impl Judge<'_> {
         let cause = self.cause(stall)?;
         let lost = stall.shares.iter().map(|(path, share)| {
             let rate = capacities.get(*path).map_or(0.0, |it| it.rate_bps);
-            (share.time as f64 * rate - share.bytes as f64 * 8e9).max(0.0)
+            // Links without a known rate may have carried the data in any time.
+            let is_free = cause == Cause::ApplicationIdle && self.is_stream;
+            let bytes = if is_free { 0 } else { share.bytes };
+            (share.time as f64 * rate - bytes as f64 * 8e9).max(0.0)
         });
         let cost = if self.total > 0.0 { lost.sum::<f64>() / self.total } else { 0.0 };
         (cost > MIN_COST_NS).then_some(Incident {
@@ -216,6 +264,7 @@ impl Judge<'_> {
             },
             Label::Recovery | Label::AfterLoss => Cause::Loss,
             Label::Silent => Cause::PathSilent,
+            Label::Reset => Cause::PathReset,
             Label::Window => Cause::ReceiveWindow,
             Label::Behind { window: true, .. }
                 if (whole.window as f64) < self.need_bytes * ENOUGH_WINDOW =>
@@ -255,7 +304,10 @@ impl Judge<'_> {
     /// If a log has the state of the sender, the amount shows nothing more.
     fn is_send_buffer(&self, unacked: i64) -> bool {
         let known = self.connection.limits[self.side].knows_sender();
-        !known && unacked as f64 >= self.buffer_part * self.ceiling as f64 && self.is_buffer_small()
+        !known
+            && !self.is_stream
+            && unacked as f64 >= self.buffer_part * self.ceiling as f64
+            && self.is_buffer_small()
     }
 
     /// Returns true if the largest amount of unacknowledged data is too little for the paths.

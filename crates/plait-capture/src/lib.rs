@@ -26,6 +26,7 @@ mod log;
 mod packet;
 mod recording;
 mod report;
+mod sentence;
 mod sequence;
 mod source;
 mod subflow;
@@ -35,7 +36,7 @@ pub use cause::Cause;
 pub use document::{
     BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, FileReport,
     FitReport, FittedPath, IncidentReport, KernelPath, KernelReport, PacketId, PathReport, Place,
-    PredictedRow, PredictionReport, Protocol, RttReport, SCHEMA, TrafficReport,
+    PredictedRow, PredictionReport, Protocol, ResetReport, RttReport, SCHEMA, TrafficReport,
 };
 pub use held::Held;
 pub use kernel::KernelDecisions;

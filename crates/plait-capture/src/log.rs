@@ -156,8 +156,8 @@ impl LogSource {
                 continue;
             }
             let broken = |problem: String| Broken { packet: *lines, problem };
-            let record: Record<'_> = serde_json::from_slice(text)
-                .map_err(|error| broken(format!("its record is damaged: {error}")))?;
+            let record: Record<'_> =
+                serde_json::from_slice(text).map_err(|error| broken(damaged(&error)))?;
             let (Some(name), Some(time)) = (record.name, record.time) else {
                 return Err(broken("its record has no `name` or no `time`".to_owned()));
             };
@@ -204,6 +204,13 @@ impl LogSource {
         }
         Ok(None)
     }
+}
+
+/// Returns the problem without its place: the record is one line, and its number is known.
+fn damaged(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    format!("its record is damaged: {}", text.strip_suffix(&place).unwrap_or(&text))
 }
 
 /// Returns the index of a path in the list of names, and adds a new one.

@@ -5,19 +5,21 @@ use crate::cause::Cause;
 use crate::connection::Connection;
 use crate::document::{
     BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, FileReport,
-    IncidentReport, PacketId, PathReport, Place, Protocol, RttReport, SCHEMA, TrafficReport,
+    IncidentReport, PacketId, PathReport, Place, Protocol, ResetReport, RttReport, SCHEMA,
+    TrafficReport,
 };
 use crate::incidents::{Capacity, Found, find};
 use crate::kernel::{self, KernelDecisions};
+use crate::sentence::{self, sentence};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The names of both sides.
+const HOSTS: [&str; 2] = ["client", "server"];
 /// Connections in the document.
 const MAX_CONNECTIONS: usize = 100;
 /// Time stamps give an RTT if there are so many samples.
 const ENOUGH_SAMPLES: u64 = 5;
-/// A cause below this share of the duration is no main cause.
-const WORTH_NAMING: f64 = 0.03;
 
 /// Returns the document.
 pub(crate) fn document(captures: &Captures, command: String) -> CaptureExplanation {
@@ -27,7 +29,7 @@ pub(crate) fn document(captures: &Captures, command: String) -> CaptureExplanati
     let files = captures.files.iter().zip(&captures.counts);
     CaptureExplanation {
         schema: SCHEMA,
-        sentence: connections.first().map_or_else(nothing, sentence),
+        sentence: connections.first().map_or_else(nothing, |it| sentence(it, &captures.counts)),
         files: files.map(|(name, counts)| file(&name.display().to_string(), counts)).collect(),
         connections_found: captures.connections.len(),
         connections,
@@ -68,39 +70,6 @@ fn largest(captures: &Captures) -> Vec<usize> {
 
 fn nothing() -> String {
     "There is no TCP connection in the capture.".to_owned()
-}
-
-/// Returns the sentence that names the main cause.
-fn sentence(report: &ConnectionReport) -> String {
-    let bytes = report.data.bytes;
-    if bytes == 0 {
-        return "The largest connection carried no data.".to_owned();
-    }
-    let whole = format!("The transfer of {} took {}", size(bytes), time(report.duration_ms));
-    let Some(main) = report.lost_time.first() else {
-        return format!("{whole}, and its paths delivered at the rates of their links.");
-    };
-    let clause = main.cause.clause(main.path.as_deref());
-    match main.cost_ms {
-        None => format!("{whole}; {clause}."),
-        Some(cost) if cost < report.duration_ms * WORTH_NAMING => {
-            format!("{whole}, and its paths delivered at the rates of their links.")
-        }
-        Some(cost) => format!("{whole}, {} of it lost because {clause}.", time(cost)),
-    }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes as f64 {
-        it if it >= 1e9 => format!("{:.2} GB", it / 1e9),
-        it if it >= 1e6 => format!("{:.2} MB", it / 1e6),
-        it if it >= 1e3 => format!("{:.1} kB", it / 1e3),
-        it => format!("{it} B"),
-    }
-}
-
-fn time(ms: f64) -> String {
-    if ms >= 1_000.0 { format!("{:.2} s", ms / 1e3) } else { format!("{ms:.0} ms") }
 }
 
 fn ms(ns: f64) -> f64 {
@@ -156,6 +125,12 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
     let first = &connection.subflows[0];
     let goodput = if duration_ms > 0.0 { bytes as f64 * 8.0 / duration_ms * 1e3 } else { 0.0 };
     let gap = |share: f64| data.gap_ages.quantile(share).map(ms);
+    let flows = connection.subflows.iter().enumerate();
+    let paths: Vec<PathReport> = flows
+        .map(|(at, flow)| path(connection, (at, flow), side, &names[at], found.capacities[at]))
+        .collect();
+    let mut notes = notes(connection, captures);
+    notes.extend(sentence::notes(&paths, &captures.counts));
     ConnectionReport {
         protocol: protocol(connection),
         token: match (connection.keys[1], connection.unknown_token) {
@@ -164,7 +139,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
         },
         client: first.ends[0].to_string(),
         server: first.ends[1].to_string(),
-        sender: if side == 0 { "client" } else { "server" },
+        sender: HOSTS[side],
         duration_ms,
         data: DataReport {
             bytes,
@@ -176,27 +151,25 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
             out_of_order_bytes: data.out_of_order_bytes,
             gap_median_ms: gap(0.5),
             gap_p95_ms: gap(0.95),
-            window_max_bytes: data.max_window,
+            window_max_bytes: data.window(),
             windows_full: data.full_windows,
         },
-        paths: connection
-            .subflows
-            .iter()
-            .enumerate()
-            .map(|(at, flow)| path(connection, (at, flow), side, &names[at], found.capacities[at]))
-            .collect(),
+        paths,
         lost_time: causes(&found, &names),
         incidents_found: found.count,
         incidents: found.incidents.iter().map(|it| incident(it, began, &names)).collect(),
         fit: crate::fit::fit(connection, side, &found, &names),
         sender_known: limits.knows_sender(),
         kernel: None,
-        notes: notes(connection, captures),
+        notes,
     }
 }
 
 fn protocol(connection: &Connection) -> Protocol {
     let asked = connection.subflows[0].agreed.asked;
+    if !connection.is_multipath() && connection.subflows[0].hides_options() {
+        return Protocol::Unknown;
+    }
     match connection.is_multipath() {
         true if connection.fallback.is_none() => Protocol::Mptcp,
         true => Protocol::Fallback,
@@ -289,9 +262,22 @@ fn path(
         joined_ms: third.zip(began).map(|(third, began)| ms((third - began).max(0) as f64)),
         backup: flow.agreed.backup,
         multipath: flow.is_multipath(),
-        reset: flow.reset.map(|(_, mark)| packet(mark)),
+        reset: flow.reset.map(|reset| ResetReport {
+            by: HOSTS[reset.side],
+            at_ms: ms((reset.mark.at_ns - began.unwrap_or(reset.mark.at_ns)).max(0) as f64),
+            packet: packet(reset.mark),
+            reason: reset.reason.map(sentence::words),
+            of_connection: reset.is_of_connection,
+            after_completion: reset.was_complete[side],
+        }),
+        unanswered_syns: if flow.packets == u64::from(flow.handshake.syns) {
+            flow.handshake.syns
+        } else {
+            0
+        },
         traffic: traffic(connection, index, side),
         link_mbps: (capacity.rate_bps > 0.0).then(|| mbps(capacity.rate_bps)),
+        link_is_known: capacity.rate_bps > 0.0 && capacity.is_known,
         rtt: rtt(flow, side),
     }
 }
@@ -350,6 +336,28 @@ fn rtt(flow: &Subflow, side: usize) -> Option<RttReport> {
     }
 }
 
+/// Returns why the receive window is unknown, if it is.
+fn unknown_window(connection: &Connection) -> Option<String> {
+    let receiver = 1 - connection.main_sender();
+    let lacks = connection.data[1 - receiver].lacks_windows;
+    let mut flows = connection.subflows.iter();
+    let flow = flows.find(|flow| lacks && flow.window_shift(receiver).is_none())?;
+    let host = HOSTS[receiver];
+    let has_syn = if receiver == flow.opener {
+        flow.handshake.syn.is_some()
+    } else {
+        flow.handshake.answered.is_some()
+    };
+    let reason = match has_syn {
+        true => format!("the SYN of the {host} was cut within its options"),
+        false => format!("the capture lacks the SYN of the {host}"),
+    };
+    Some(format!(
+        "The receive window is unknown, because {reason}. It is no cause, and what is named \
+         `send-buffer` may be a full receive window."
+    ))
+}
+
 /// Returns the gaps of the capture.
 fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
     let mut notes = Vec::new();
@@ -367,9 +375,17 @@ fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
         );
     } else if connection.subflows[0].handshake.syn.is_none() {
         notes.push(
-            "The capture begins after the handshake: RTT and window may be too small.".to_owned(),
+            "The capture begins after the handshake, so the RTT may be too large.".to_owned(),
         );
     }
+    let cut: u64 = connection.subflows.iter().map(|flow| flow.cut_packets).sum();
+    if cut > 0 {
+        notes.push(format!(
+            "{cut} of its segments were cut within their options, so causes may be wrong; capture at \
+             least 134 bytes of each packet."
+        ));
+    }
+    notes.extend(unknown_window(connection));
     if let Some(version) = connection.subflows.iter().find_map(|flow| flow.agreed.version) {
         notes.push(format!(
             "An MP_CAPABLE has version {version}; plait reads version 1 (RFC 8684)."

@@ -1,8 +1,8 @@
 //! A subflow: its ends, handshake and both directions.
 
-use crate::half::Half;
+use crate::half::{Half, Scale};
 use crate::packet::Seen;
-use plait_wire::{Flags, Mptcp};
+use plait_wire::{Flags, Mptcp, ResetReason};
 use std::net::SocketAddr;
 
 /// A capture is at an end if at most this share of the handshake's RTT is between them: one in this many.
@@ -48,6 +48,9 @@ pub(crate) struct Handshake {
 /// The agreement on MPTCP of a subflow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Agreed {
+    /// The capture has a SYN with all its options, and a SYN/ACK with them.
+    pub(crate) syn_is_whole: bool,
+    pub(crate) answer_is_whole: bool,
     /// The SYN asked for MPTCP (MP_CAPABLE or MP_JOIN).
     pub(crate) asked: bool,
     /// The SYN/ACK agreed.
@@ -63,6 +66,20 @@ pub(crate) struct Agreed {
     pub(crate) fell_back: bool,
     /// Version of an MP_CAPABLE that is not version 1.
     pub(crate) version: Option<u8>,
+}
+
+/// The first RST of a subflow, or an MP_FASTCLOSE.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reset {
+    /// The side that sent it.
+    pub(crate) side: usize,
+    pub(crate) mark: Mark,
+    /// The reason of its MP_TCPRST.
+    pub(crate) reason: Option<ResetReason>,
+    /// True if it has an MP_FASTCLOSE, which ends the connection.
+    pub(crate) is_of_connection: bool,
+    /// Each side had ended its data and had all of it acknowledged.
+    pub(crate) was_complete: [bool; 2],
 }
 
 /// A subflow of a connection. Side 0 is the client of the connection, and side 1 its server.
@@ -81,7 +98,7 @@ pub(crate) struct Subflow {
     pub(crate) packets: u64,
     pub(crate) first: Mark,
     pub(crate) last: Mark,
-    pub(crate) reset: Option<(usize, Mark)>,
+    pub(crate) reset: Option<Reset>,
     /// Packets whose options do not fit into the snap length.
     pub(crate) cut_packets: u64,
 }
@@ -134,8 +151,8 @@ impl Subflow {
             }
             _ => {}
         }
-        if flags.has(Flags::RST) && self.reset.is_none() {
-            self.reset = Some((side, Mark::of(seen)));
+        if self.reset.is_none() {
+            self.reset = reset(side, seen);
         }
         self.on_options(side, seen, (syn, ack));
     }
@@ -145,6 +162,8 @@ impl Subflow {
         let all = options.mptcp.as_deref().map(Mptcp::all).unwrap_or_default();
         let agreed = &mut self.agreed;
         agreed.version = agreed.version.or(seen.version.filter(|_| syn));
+        agreed.syn_is_whole |= syn && !ack && !seen.cut;
+        agreed.answer_is_whole |= syn && ack && !seen.cut;
         for option in all {
             match option {
                 Mptcp::JoinSyn(join) => {
@@ -176,6 +195,23 @@ impl Subflow {
         (answered || confirmed) && !fell_back
     }
 
+    /// Returns true if MPTCP may be on it although the capture shows none of its options, because they were cut.
+    pub(crate) const fn hides_options(&self) -> bool {
+        let agreed = self.agreed;
+        let is_plain =
+            (agreed.syn_is_whole && !agreed.asked) || (agreed.answer_is_whole && !agreed.answered);
+        self.cut_packets > 0 && !is_plain && !self.is_multipath()
+    }
+
+    /// Returns the shift of a side's windows; none if the capture does not show it.
+    pub(crate) fn window_shift(&self, side: usize) -> Option<u8> {
+        match (self.halves[side].scale, self.halves[1 - side].scale) {
+            (Some(Scale::Absent), _) | (_, Some(Scale::Absent)) => Some(0),
+            (Some(Scale::Shift(shift)), _) => Some(shift),
+            (None, _) => None,
+        }
+    }
+
     /// Returns the delay in nanoseconds from the capture to a side and back, by the handshake.
     pub(crate) fn leg(&self, side: usize) -> Option<i64> {
         let Handshake { syn, answered, syn_ack, third, .. } = self.handshake;
@@ -198,4 +234,17 @@ impl Subflow {
             _ => Vantage::Unknown,
         }
     }
+}
+
+/// Returns the reset that a segment of a side is, if it is one.
+fn reset(side: usize, seen: &Seen) -> Option<Reset> {
+    let options = seen.segment.options.mptcp.as_deref().map(Mptcp::all).unwrap_or_default();
+    let reason = options.iter().find_map(|option| match option {
+        Mptcp::Reset { reason, .. } => Some(*reason),
+        _ => None,
+    });
+    let is_of_connection = options.iter().any(|option| matches!(option, Mptcp::FastClose(_)));
+    let (mark, was_complete) = (Mark::of(seen), [false; 2]);
+    let is_reset = is_of_connection || seen.segment.flags.has(Flags::RST);
+    is_reset.then_some(Reset { side, mark, reason, is_of_connection, was_complete })
 }

@@ -5,6 +5,7 @@ mod made;
 
 use made::{CLIENT_KEY, Format, Link, PIECE, SERVER_KEY, Talk, two_paths};
 use plait_capture::{CaptureExplanation, Cause, Place, Protocol, explain, is_capture};
+use plait_wire::ResetReason;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ fn subflows_are_joined_and_their_data_is_counted() {
     assert_eq!((fast.method, fast.min_ms, fast.samples), ("data-ack", 20.0, 2));
     assert_eq!((slow.min_ms, slow.samples), (50.0, 2));
     // The receive window is 60,000 << 4.
-    assert_eq!(data.window_max_bytes, 960_000);
+    assert_eq!(data.window_max_bytes, Some(960_000));
 }
 
 #[test]
@@ -141,6 +142,16 @@ fn a_damaged_packet_has_its_number() {
 }
 
 #[test]
+fn a_damaged_log_names_one_line() {
+    let head = "\u{1e}{\"file_schema\":\"\",\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
+    let log = format!("{head}\u{1e}{{\"time\": 1");
+    let document = explained(&[written("damaged.sqlog", log.as_bytes())]);
+    let broken = document.files[0].broken.clone().unwrap();
+    let expected = "its record is damaged: EOF while parsing an object";
+    assert_eq!((broken.packet, broken.problem.as_str()), (2, expected));
+}
+
+#[test]
 fn other_files_are_refused_with_a_remedy() {
     let refused = |bytes: &[u8]| {
         let file = written("other", bytes);
@@ -208,6 +219,175 @@ fn plain_tcp_is_explained_too() {
     let incident = &connection.incidents[0];
     // Packets 1 to 3 are the handshake; each round has ten segments and an acknowledgement.
     assert_eq!((incident.first.packet, incident.last.packet), (3 + 20 * 11, 3 + 20 * 11 + 1));
+}
+
+/// Rounds of plain TCP with more data on its way than the unscaled window of 60,000 bytes.
+fn large_rounds() -> Talk {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 20);
+    for _ in 0..20 {
+        for _ in 0..80 {
+            talk.plain(path);
+            talk.now += 500_000;
+        }
+        talk.wait(20);
+        talk.ack(path, None);
+    }
+    talk
+}
+
+/// Without the SYN, or without its options, the scale of the window is unknown, and the window is no cause.
+#[test]
+fn a_window_of_unknown_scale_is_no_cause() {
+    let packets = large_rounds().packets;
+    let of = |name: &str, snap: usize, from: usize| {
+        let file = Format { snap, ..Format::USUAL }.file(&packets[from..], false);
+        explained(&[written(name, &file)]).connections.remove(0)
+    };
+    assert_eq!(of("scaled.pcapng", 65_535, 0).data.window_max_bytes, Some(960_000));
+    let late = of("no-syn.pcapng", 65_535, 3);
+    let note = "The receive window is unknown, because the capture lacks the SYN of the client.";
+    assert!(late.notes.iter().any(|it| it.starts_with(note)), "{:?}", late.notes);
+    assert_eq!(late.protocol, Protocol::Tcp);
+    let cut = of("cut-syn.pcapng", 40, 0);
+    let note = "The receive window is unknown, because the SYN of the client was cut";
+    assert!(cut.notes.iter().any(|it| it.starts_with(note)), "{:?}", cut.notes);
+    assert!(cut.notes.iter().any(|it| it.contains("cut within their options")), "{:?}", cut.notes);
+    // Options of MPTCP may have been cut too.
+    assert_eq!(cut.protocol, Protocol::Unknown);
+    for connection in [late, cut] {
+        assert_eq!(connection.data.window_max_bytes, None);
+        let causes: Vec<Cause> = connection.lost_time.iter().map(|it| it.cause).collect();
+        assert!(!causes.contains(&Cause::ReceiveWindow), "{causes:?}");
+        let settings = connection.fit.map(|fit| fit.settings).unwrap_or_default();
+        assert!(settings.iter().all(|(name, _)| name != "rcvbuf"), "{settings:?}");
+    }
+}
+
+/// A host that leaves the segmentation to its network card captures several segments as one. They count as several.
+#[test]
+fn joined_segments_are_counted_one_by_one() {
+    let of = |name: &str, joined: u32| {
+        let mut talk = Talk::new(false);
+        let path = talk.open(false, 20);
+        for _ in 0..60 {
+            (0..8 / joined).for_each(|_| talk.plain_of(path, joined * 1_460));
+            talk.wait(22);
+            talk.ack(path, None);
+        }
+        let file = Format::USUAL.file(&talk.packets, false);
+        explained(&[written(name, &file)]).connections.remove(0)
+    };
+    let (single, joined) = (of("single.pcapng", 1), of("joined.pcapng", 8));
+    assert_eq!(single.paths[0].traffic.segments, 480);
+    let (one, other) = (&single.paths[0], &joined.paths[0]);
+    assert_eq!(format!("{:?}", one.traffic), format!("{:?}", other.traffic));
+    assert_eq!(one.link_mbps, other.link_mbps);
+    assert_eq!(format!("{:?}", one.rtt), format!("{:?}", other.rtt));
+    assert_eq!(single.lost_time.len(), joined.lost_time.len());
+}
+
+/// A program that writes 3000 bytes each 20 ms does not show the rate of its link.
+#[test]
+fn a_stream_shows_the_least_rate_of_its_link() {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 22);
+    let begin = talk.now;
+    for message in 0..200 {
+        talk.now = begin + message * 20_000_000;
+        for bytes in [1_460, 1_460, 80] {
+            talk.plain_of(path, bytes);
+        }
+        talk.wait(3);
+        // The message before this one has arrived.
+        if message > 0 {
+            talk.ack_before(path, 3_000);
+        }
+    }
+    talk.wait(20);
+    talk.ack(path, None);
+    let document =
+        explained(&[written("stream.pcapng", &Format::USUAL.file(&talk.packets, false))]);
+    let connection = &document.connections[0];
+    assert!(!connection.paths[0].link_is_known, "{:?}", connection.paths);
+    assert!((connection.paths[0].link_mbps.unwrap() - 1.2).abs() < 0.1, "{:?}", connection.paths);
+    let main = &connection.lost_time[0];
+    assert_eq!(main.cause, Cause::ApplicationIdle, "{:?}", connection.lost_time);
+    assert!(main.cost_ms.unwrap() > 3_500.0, "{main:?}");
+    let fit = connection.fit.as_ref().unwrap();
+    assert!(fit.workload.starts_with("stream:3kB@20."), "{fit:?}");
+    assert!(fit.paths[0].rate_mbps > 10.0 && fit.paths[0].rtt_ms > 20.0, "{fit:?}");
+}
+
+#[test]
+fn a_reset_or_unanswered_connection_is_told_first() {
+    let of = |name: &str, talk: &Talk| {
+        explained(&[written(name, &Format::USUAL.file(&talk.packets, false))])
+    };
+    let mut talk = large_rounds();
+    talk.plain(0);
+    talk.wait(5);
+    talk.reset(0, false, None);
+    let last = talk.packets.len();
+    let document = of("reset.pcapng", &talk);
+    let begin = format!("The client reset the connection after 1.60 MB and 1.21 s (packet {last})");
+    assert!(document.sentence.starts_with(&begin), "{}", document.sentence);
+    let connection = &document.connections[0];
+    let note = format!("The client reset the connection at 1.205 s (packet {last}).");
+    assert!(connection.notes.contains(&note), "{:?}", connection.notes);
+    assert!(!connection.paths[0].reset.as_ref().unwrap().after_completion);
+    // A SYN is sent three times.
+    let mut talk = Talk::new(false);
+    talk.open(false, 20);
+    talk.packets.truncate(1);
+    for _ in 0..2 {
+        let mut again = talk.packets[talk.packets.len() - 1].clone();
+        again.at_ns += 1_000_000_000;
+        talk.packets.push(again);
+    }
+    let document = of("syns.pcapng", &talk);
+    let expected = "The 3 SYNs from 10.0.0.1:50000 to 10.0.0.9:443 have no answer.";
+    assert_eq!(document.sentence, expected);
+}
+
+/// A path is reset in the middle of a transfer over two paths.
+#[test]
+fn a_reset_path_is_an_incident_with_its_reason() {
+    let mut talk = Talk::new(false);
+    let fast = talk.open(true, 20);
+    talk.ack(fast, Some(0));
+    let slow = talk.open(true, 20);
+    let (mut piece, mut at) = (0, 0);
+    for round in 0..60 {
+        for _ in 0..8 {
+            for path in [fast, slow].into_iter().take(if round < 30 { 2 } else { 1 }) {
+                talk.data(path, piece);
+                piece += 1;
+            }
+            talk.now += 1_000_000;
+        }
+        talk.wait(12);
+        talk.ack(fast, Some(piece));
+        if round < 30 {
+            talk.ack(slow, Some(piece));
+        }
+        if round == 29 {
+            talk.reset(slow, false, Some(ResetReason::Middlebox));
+            at = talk.packets.len();
+        }
+    }
+    let document = explained(&[written("gone.pcapng", &Format::USUAL.file(&talk.packets, true))]);
+    let connection = &document.connections[0];
+    let note = format!(
+        "The client reset lte at 0.600 s (packet {at}), with the reason \"middlebox interference\"."
+    );
+    assert!(connection.notes.contains(&note), "{:?}", connection.notes);
+    let incident = connection.incidents.iter().find(|it| it.cause == Cause::PathReset).unwrap();
+    assert_eq!((incident.path.as_deref(), incident.first.packet), (Some("lte"), at as u64));
+    // For 600 ms, half of the rate was missing.
+    assert!((incident.cost_ms.unwrap() - 300.0).abs() < 20.0, "{incident:?}");
+    let silent = connection.lost_time.iter().any(|it| it.cause == Cause::PathSilent);
+    assert!(!silent, "{:?}", connection.lost_time);
 }
 
 proptest! {

@@ -81,7 +81,26 @@ impl Download {
         let document = explain(&[file], "command".to_owned(), &mut |_| true).unwrap();
         let connection = document.connections.into_iter().next().unwrap();
         assert!(connection.paths.iter().all(|path| path.place == Place::Receiver));
+        assert_incidents_are_apart(&connection);
         connection
+    }
+}
+
+/// Incidents of one cause and path do not overlap, and their costs are those of their cause.
+fn assert_incidents_are_apart(connection: &ConnectionReport) {
+    let incidents = &connection.incidents;
+    for (nth, one) in incidents.iter().enumerate() {
+        for other in incidents.iter().take(nth) {
+            let same = (one.cause, &one.path) == (other.cause, &other.path);
+            let apart = one.from_ms >= other.to_ms || other.from_ms >= one.to_ms;
+            assert!(!same || apart, "{one:?} {other:?}");
+        }
+    }
+    for cause in &connection.lost_time {
+        let of = incidents.iter().filter(|it| (it.cause, &it.path) == (cause.cause, &cause.path));
+        let (count, sum) = (of.clone().count(), of.filter_map(|it| it.cost_ms).sum::<f64>());
+        assert_eq!(count, cause.incidents, "{cause:?}");
+        assert!((sum - cause.cost_ms.unwrap()).abs() < 0.1, "{cause:?} {sum}");
     }
 }
 

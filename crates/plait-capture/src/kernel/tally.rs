@@ -141,7 +141,7 @@ fn listed(connection: &Connection, side: usize, at_ns: i64) -> Vec<usize> {
         let mark = if flow.opener == side { flow.handshake.syn } else { flow.handshake.third };
         let refused = flow.agreed.join && !flow.agreed.answered;
         let from = mark.map_or(flow.first.at_ns, |mark| mark.at_ns);
-        let until = flow.reset.map_or(i64::MAX, |(_, mark)| mark.at_ns);
+        let until = flow.reset.map_or(i64::MAX, |reset| reset.mark.at_ns);
         !refused
             && from <= at_ns
             && at_ns <= until

@@ -3,6 +3,7 @@
 //! The state is that of the sender. Acknowledgements that the capture has before the sender does take effect
 //! later, by the delay between capture and sender. So a capture at the receiver gives the same periods.
 
+mod dry;
 mod path;
 mod period;
 mod waits;
@@ -10,9 +11,10 @@ mod waits;
 pub(crate) use path::PathLimits;
 pub(crate) use period::{Label, Log, Period, Stall};
 
-use crate::data_level::DataLevel;
+use crate::data_level::{DataLevel, UNKNOWN_WINDOW};
 use crate::held::Held;
 use crate::subflow::Mark;
+use dry::NewData;
 use std::collections::VecDeque;
 use waits::{Lost, Waits};
 
@@ -54,7 +56,9 @@ pub(crate) struct AckEvent {
     /// End of the highest data that the path delivered.
     pub(crate) top: i64,
     pub(crate) data_acked: i64,
+    /// Right edge of the receive window. It does not move back if it is known.
     pub(crate) edge: i64,
+    pub(crate) is_edge_known: bool,
     pub(crate) packet: Mark,
 }
 
@@ -78,8 +82,7 @@ pub(crate) struct Limits {
     packet: Mark,
     /// Time of the first data.
     pub(crate) began: Option<i64>,
-    /// Time of the last data beyond all earlier data.
-    last_new: i64,
+    new_data: NewData,
     /// Time at which the receiver had everything.
     pub(crate) finished: i64,
     next: i64,
@@ -97,6 +100,13 @@ impl Limits {
     pub(crate) fn on_held(&mut self, held: Option<Held>, packet: Mark, data: &DataLevel) {
         self.advance(packet.at_ns, packet, data);
         self.sender = Some(held);
+    }
+
+    /// Returns the number of messages, if the program of the sender had written no more for most of the time.
+    pub(crate) fn messages(&self) -> Option<u64> {
+        let (time, pauses) = self.new_data.dry();
+        let whole = self.finished - self.began.unwrap_or(self.finished);
+        (time > 0 && time * 2 >= whole).then_some(pauses + 1)
     }
 
     /// Forgets the state of the sender.
@@ -138,6 +148,20 @@ impl Limits {
         }
     }
 
+    /// Takes the reset of a path by a packet.
+    pub(crate) fn reset(&mut self, path: usize, packet: Mark, data: &DataLevel) {
+        if self.paths.get(path).is_some_and(PathLimits::is_open) {
+            self.advance(packet.at_ns, packet, data);
+            self.packet = packet;
+            self.paths[path].reset(path, packet.at_ns);
+        }
+    }
+
+    /// Another path replaces a path that was reset.
+    pub(crate) fn replace(&mut self, path: usize) {
+        self.paths.get_mut(path).into_iter().for_each(PathLimits::replace);
+    }
+
     /// Sets the payload of a full segment.
     pub(crate) fn set_mss(&mut self, mss: i64) {
         self.mss = self.mss.max(mss);
@@ -154,7 +178,8 @@ impl Limits {
         }
         self.next = self.next.max(event.data.1);
         if event.fresh > 0 {
-            self.last_new = event.at_ns;
+            let len = event.data.1 - event.data.0;
+            self.new_data.add(event.at_ns, len, self.waits.since());
         }
         let unacked = self.next - self.acked;
         if unacked * 10 > self.ceiling.bytes * 11 {
@@ -201,7 +226,8 @@ impl Limits {
     /// Takes an acknowledgement, which takes effect at its time.
     pub(crate) fn on_ack(&mut self, event: AckEvent, data: &DataLevel) {
         if self.began.is_none() {
-            (self.acked, self.edge) = (self.acked.max(event.data_acked), event.edge.max(self.edge));
+            self.acked = self.acked.max(event.data_acked);
+            self.move_edge(&event);
             return;
         }
         let at = self.queue.partition_point(|queued| queued.at_ns <= event.at_ns);
@@ -222,11 +248,20 @@ impl Limits {
         self.charge(now, packet, data);
     }
 
+    /// Returns the receive window in bytes. Before the first acknowledgement it is unknown.
+    const fn window(&self) -> i64 {
+        if self.edge > 0 { self.edge - self.acked } else { UNKNOWN_WINDOW }
+    }
+
+    fn move_edge(&mut self, event: &AckEvent) {
+        self.edge = if event.is_edge_known { self.edge.max(event.edge) } else { event.edge };
+    }
+
     fn apply(&mut self, event: &AckEvent) {
         if let Some(path) = self.paths.get_mut(event.path) {
             path.on_ack(event);
         }
-        self.edge = self.edge.max(event.edge);
+        self.move_edge(event);
         if event.data_acked > self.acked {
             let (missing, time) = (self.acked, self.waits.next(event.at_ns));
             match self.waits.lost.path(missing) {
@@ -248,7 +283,7 @@ impl Limits {
         let holder = data.holder(self.acked).filter(|holder| *holder < self.paths.len());
         for index in 0..self.paths.len() {
             let label = self.label(index, holder);
-            let (window, unacked) = (self.edge - self.acked, self.next - self.acked);
+            let (window, unacked) = (self.window(), self.next - self.acked);
             let period = Period {
                 label,
                 blamed: match label {
@@ -280,12 +315,15 @@ impl Limits {
         if !path.is_open() {
             return Label::BeforeJoin;
         }
+        if let Some(label) = path.after_reset() {
+            return label;
+        }
         if let Some(label) = path.recovering() {
             return label;
         }
         let beyond = self.paths.iter().any(|path| path.top > self.acked);
         let blocked = beyond && holder.is_some_and(|holder| holder != index);
-        if self.edge - self.next < self.mss.max(1) {
+        if self.window() - unacked < self.mss.max(1) {
             let behind = Label::Behind { window: true, buffer: false };
             return if blocked { behind } else { Label::Window };
         }
@@ -344,7 +382,7 @@ impl Limits {
         for index in 0..self.paths.len() {
             let limit = if last { i64::MAX } else { self.paths[index].settled(now, open) };
             while let Some(mut period) = self.paths[index].take_before(limit) {
-                if last && period.from >= self.last_new {
+                if last && period.from >= self.new_data.last_ns {
                     self.relabel_tail(index, &mut period);
                 }
                 if let (Label::Behind { .. } | Label::Tail, Some(blamed)) =

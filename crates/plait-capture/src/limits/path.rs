@@ -82,6 +82,15 @@ struct Busy {
     sum: (i64, u64),
 }
 
+/// Times in which a path carries nothing.
+#[derive(Clone, Default, Debug)]
+struct Outage {
+    /// The latest silence.
+    silence: Option<(i64, i64)>,
+    /// When the path was reset, and whether another path has replaced it.
+    reset: Option<(i64, bool)>,
+}
+
 /// The state of one path.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PathLimits {
@@ -99,8 +108,7 @@ pub(crate) struct PathLimits {
     pub(crate) gap_since: Option<i64>,
     /// Since when data is outstanding without an acknowledgement; none if nothing is.
     waiting: Option<i64>,
-    /// The latest silence.
-    silence: Option<(i64, i64)>,
+    outage: Outage,
     rtt: Rtt,
     flights: Flights,
     losses: Losses,
@@ -144,6 +152,9 @@ impl PathLimits {
     }
 
     fn flight(&self) -> i64 {
+        if self.outage.reset.is_some() {
+            return 0;
+        }
         (self.next - 1 - self.delivered).max(0)
     }
 
@@ -166,6 +177,28 @@ impl PathLimits {
         }
     }
 
+    /// Returns the limit of a path that was reset.
+    pub(crate) fn after_reset(&self) -> Option<Label> {
+        self.outage
+            .reset
+            .map(|(_, is_replaced)| if is_replaced { Label::Link } else { Label::Reset })
+    }
+
+    /// Takes its reset. `index` is its number.
+    pub(crate) fn reset(&mut self, index: usize, at_ns: i64) {
+        if let Some(since) = self.waiting.filter(|since| at_ns - since > self.silence_limit()) {
+            self.fall_silent(index, since, at_ns);
+        }
+        self.outage.reset.get_or_insert((at_ns, false));
+        (self.waiting, self.arrived, self.gap_since) = (None, None, None);
+        self.losses.recovery = None;
+    }
+
+    /// Another path has replaced it, if it was reset.
+    pub(crate) fn replace(&mut self) {
+        self.outage.reset = self.outage.reset.map(|(at, _)| (at, true));
+    }
+
     pub(crate) const fn growing(&self) -> Label {
         match self.losses.recoveries {
             0 => Label::Ramp,
@@ -181,6 +214,9 @@ impl PathLimits {
     /// Takes data. If it shows a loss, it returns the time since which the path has been held up by it. `under_way` is the end
     /// of the data that was sent by now.
     pub(crate) fn on_data(&mut self, event: &DataEvent, under_way: i64) -> Option<i64> {
+        if self.outage.reset.is_some() {
+            return None;
+        }
         let mut since = event.missing_since.or(event.again.then_some(event.at_ns));
         if event.at_receiver {
             self.gap_since = event.gap_since;
@@ -391,7 +427,7 @@ impl PathLimits {
 
     /// Turns the pending periods since `from` into a silence up to `to`.
     fn fall_silent(&mut self, index: usize, from: i64, to: i64) {
-        self.silence = Some((from, to));
+        self.outage.silence = Some((from, to));
         for period in &mut self.pending {
             if period.from >= from && period.label != Label::BeforeJoin {
                 (period.label, period.to) = (Label::Silent, period.to.min(to));
@@ -445,8 +481,12 @@ impl PathLimits {
     pub(crate) fn label_of_wait(&self, period: &Period, now: i64) -> Option<Label> {
         let half = (period.to - period.from) / 2;
         let overlaps = |(from, to): (i64, i64)| period.to.min(to) - period.from.max(from) > half;
+        if self.outage.reset.is_some_and(|(at, _)| overlaps((at, now))) {
+            return Some(Label::Reset);
+        }
         let present = self.waiting.filter(|since| now - since > self.silence_limit());
-        if present.is_some_and(|since| overlaps((since, now))) || self.silence.is_some_and(overlaps)
+        if present.is_some_and(|since| overlaps((since, now)))
+            || self.outage.silence.is_some_and(overlaps)
         {
             return Some(Label::Silent);
         }

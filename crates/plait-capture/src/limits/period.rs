@@ -25,6 +25,8 @@ pub(crate) enum Label {
     AfterLoss,
     /// Data is on its way and nothing is acknowledged.
     Silent,
+    /// The path was reset.
+    Reset,
     /// The receive window is full, and nothing is missing.
     Window,
     /// Later data has arrived, and another path has the missing data. `window` is true if the receive window

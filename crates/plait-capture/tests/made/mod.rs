@@ -3,7 +3,7 @@
 use plait_wire::codec::{Headers, TcpChecksum, encode};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
-    Payload, Segment, WireDsn,
+    Payload, ResetReason, Segment, WireDsn,
 };
 use std::net::IpAddr;
 
@@ -202,6 +202,28 @@ impl Talk {
     pub fn plain(&mut self, path: usize) {
         let seq = self.paths[path].seq[1];
         self.send(path, true, Flags::ACK, Options::default(), PIECE, seq);
+    }
+
+    /// The server sends a segment of plain TCP with `bytes` bytes.
+    pub fn plain_of(&mut self, path: usize, bytes: u32) {
+        let seq = self.paths[path].seq[1];
+        self.send(path, true, Flags::ACK, Options::default(), bytes, seq);
+    }
+
+    /// The client acknowledges `path` without its last `bytes` bytes.
+    pub fn ack_before(&mut self, path: usize, bytes: u32) {
+        let next = self.paths[path].seq[1];
+        self.paths[path].seq[1] = next.wrapping_sub(bytes);
+        self.ack(path, None);
+        self.paths[path].seq[1] = next;
+    }
+
+    /// One side resets `path`, with a reason of MPTCP or without.
+    pub fn reset(&mut self, path: usize, server: bool, reason: Option<ResetReason>) {
+        let seq = self.paths[path].seq[usize::from(server)];
+        let mptcp = reason.map(|reason| Box::new(Mptcp::Reset { reason, transient: false }));
+        let flags = Flags::RST.with(Flags::ACK);
+        self.send(path, server, flags, Options { mptcp, ..Options::default() }, 0, seq);
     }
 
     /// The client acknowledges all of `path`, and the first `pieces` of the data; of plain TCP only the former.

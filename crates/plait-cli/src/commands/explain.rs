@@ -65,6 +65,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     flags: ExplainFlags,
     /// Write one JSON document (`plait schema explain`)
+    ///
+    /// The document of a capture has another form: `plait schema explain-capture`.
     #[arg(long)]
     json: bool,
     /// Write to this file in place of stdout

@@ -131,7 +131,7 @@ fn tell(connection: &ConnectionReport, planted: &Planted) {
             path.traffic.loss_percent
         );
     }
-    println!("    window {} {planted:?}", connection.data.window_max_bytes);
+    println!("    window {:?} {planted:?}", connection.data.window_max_bytes);
 }
 
 fn table(counts: &BTreeMap<(Kind, &'static str), Count>) -> String {

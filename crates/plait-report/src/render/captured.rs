@@ -128,6 +128,7 @@ fn ends(connection: &ConnectionReport) -> String {
         (Protocol::Mptcp, None) => "MPTCP".to_owned(),
         (Protocol::Tcp, _) => "TCP".to_owned(),
         (Protocol::Fallback, _) => "fell back to TCP".to_owned(),
+        (Protocol::Unknown, _) => "TCP or MPTCP".to_owned(),
     };
     format!("{} to {} ({protocol})", connection.client, connection.server)
 }
@@ -150,7 +151,10 @@ fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
         millis(connection.duration_ms),
         figure(data.goodput_mbps),
     );
-    line.push_str(&format!("; largest receive window {}", bytes(data.window_max_bytes)));
+    match data.window_max_bytes {
+        Some(window) => line.push_str(&format!("; largest receive window {}", bytes(window))),
+        None => line.push_str("; receive window unknown"),
+    }
     if data.reinjected_bytes > 0 {
         let (sum, count) = (bytes(data.reinjected_bytes), data.reinjected_segments);
         line.push_str(&format!("; {sum} reinjected in {count} segments"));
@@ -308,7 +312,7 @@ fn paths(paths: &[PathReport], width: usize) -> String {
             vec![
                 format!("{}{backup}", path.name),
                 bytes(path.traffic.bytes),
-                optional(path.link_mbps),
+                link(path),
                 figure(path.traffic.mean_mbps),
                 rtt(|it| it.min_ms),
                 rtt(|it| it.median_ms),
@@ -323,6 +327,15 @@ fn paths(paths: &[PathReport], width: usize) -> String {
     }
     let text = table.to_text(width.saturating_sub(2), false);
     text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// Returns the rate of a link, or the least rate that it has.
+fn link(path: &PathReport) -> String {
+    match path.link_mbps {
+        Some(rate) if path.link_is_known => figure(rate),
+        Some(rate) => format!(">={}", figure(rate)),
+        None => "-".to_owned(),
+    }
 }
 
 fn lost_time(connection: &ConnectionReport, width: usize) -> String {
