@@ -82,8 +82,12 @@ pub(crate) struct Found {
 pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     let limits = &connection.limits[side];
     let flows = connection.subflows.iter().enumerate();
-    let capacities: Vec<Capacity> =
-        flows.map(|(at, flow)| capacity(flow, limits.paths.get(at), side)).collect();
+    let unknown = Capacity { rate_bps: 0.0, rtt_ns: 0 };
+    let of = |(at, flow)| match connection.is_answered(at, side) {
+        true => capacity(flow, limits.paths.get(at), side),
+        false => unknown,
+    };
+    let capacities: Vec<Capacity> = flows.map(of).collect();
     let total: f64 = capacities.iter().map(|it| it.rate_bps).sum();
     let longest = capacities.iter().filter(|it| it.rate_bps > 0.0).map(|it| it.rtt_ns).max();
     let judge = Judge {
@@ -100,7 +104,10 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
             _ => BUFFER_PART,
         },
     };
-    let mut all: Vec<Incident> = structural(connection, side);
+    let mut all = match connection.only_from() {
+        Some(_) => Vec::new(),
+        None => structural(connection, side),
+    };
     all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
     let mut by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)> = BTreeMap::new();
     for incident in &all {
@@ -188,6 +195,9 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn incident(&self, stall: &Stall, capacities: &[Capacity]) -> Option<Incident> {
         let whole = &stall.whole;
+        if whole.blamed.is_some_and(|path| !self.connection.is_answered(path, self.side)) {
+            return None;
+        }
         let cause = self.cause(stall)?;
         let lost = stall.shares.iter().map(|(path, share)| {
             let rate = capacities.get(*path).map_or(0.0, |it| it.rate_bps);

@@ -1,14 +1,15 @@
 //! From connections to the document.
 
-use crate::capture::{Captures, FileCounts};
+use crate::capture::Captures;
 use crate::cause::Cause;
 use crate::connection::Connection;
 use crate::document::{
-    BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, FileReport,
-    IncidentReport, PacketId, PathReport, Place, Protocol, RttReport, SCHEMA, TrafficReport,
+    CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, IncidentReport,
+    PacketId, PathReport, Place, Protocol, RttReport, SCHEMA, TrafficReport,
 };
 use crate::incidents::{Capacity, Found, find};
 use crate::kernel::{self, KernelDecisions};
+use crate::notes::{file, notes};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +22,17 @@ const WORTH_NAMING: f64 = 0.03;
 
 /// Returns the document.
 pub(crate) fn document(captures: &Captures, command: String) -> CaptureExplanation {
-    let connections =
-        largest(captures).into_iter().map(|at| connection(&captures.connections[at], captures));
+    let order = largest(captures);
+    let first = order.first().map(|at| &captures.connections[*at]);
+    let connections = order.iter().map(|at| connection(&captures.connections[*at], captures));
     let connections: Vec<ConnectionReport> = connections.collect();
     let files = captures.files.iter().zip(&captures.counts);
     CaptureExplanation {
         schema: SCHEMA,
-        sentence: connections.first().map_or_else(nothing, sentence),
+        sentence: match (connections.first(), first) {
+            (Some(report), Some(first)) => sentence(report, first),
+            _ => "There is no TCP connection in the capture.".to_owned(),
+        },
         files: files.map(|(name, counts)| file(&name.display().to_string(), counts)).collect(),
         connections_found: captures.connections.len(),
         connections,
@@ -66,15 +71,25 @@ fn largest(captures: &Captures) -> Vec<usize> {
     order
 }
 
-fn nothing() -> String {
-    "There is no TCP connection in the capture.".to_owned()
-}
-
 /// Returns the sentence that names the main cause.
-fn sentence(report: &ConnectionReport) -> String {
+fn sentence(report: &ConnectionReport, connection: &Connection) -> String {
     let bytes = report.data.bytes;
     if bytes == 0 {
         return "The largest connection carried no data.".to_owned();
+    }
+    if connection.is_timeless() {
+        return "The packets of the largest connection have no times, so nothing is known about \
+                lost time."
+            .to_owned();
+    }
+    if let Some(side) = connection.only_from() {
+        return format!(
+            "The capture has only the packets from the {}: {} of data in {}. The causes of lost \
+             time are unknown.",
+            host(side),
+            size(bytes),
+            time(report.duration_ms)
+        );
     }
     let whole = format!("The transfer of {} took {}", size(bytes), time(report.duration_ms));
     let Some(main) = report.lost_time.first() else {
@@ -90,6 +105,10 @@ fn sentence(report: &ConnectionReport) -> String {
     }
 }
 
+pub(crate) const fn host(side: usize) -> &'static str {
+    if side == 0 { "client" } else { "server" }
+}
+
 fn size(bytes: u64) -> String {
     match bytes as f64 {
         it if it >= 1e9 => format!("{:.2} GB", it / 1e9),
@@ -99,7 +118,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn time(ms: f64) -> String {
+pub(crate) fn time(ms: f64) -> String {
     if ms >= 1_000.0 { format!("{:.2} s", ms / 1e3) } else { format!("{ms:.0} ms") }
 }
 
@@ -109,39 +128,6 @@ fn ms(ns: f64) -> f64 {
 
 fn mbps(bps: f64) -> f64 {
     libm::round(bps / 1e3) / 1e3
-}
-
-fn file(name: &str, counts: &FileCounts) -> FileReport {
-    let mut notes = Vec::new();
-    let mut note = |count: u64, text: &str| {
-        if count > 0 {
-            notes.push(format!("{count} {text}"));
-        }
-    };
-    note(
-        counts.cut,
-        "packets were cut before the end of their TCP header; capture at least 96 bytes of each packet.",
-    );
-    note(
-        counts.cut_options,
-        "segments were cut within their options; capture at least 134 bytes of each packet.",
-    );
-    note(counts.fragments, "packets are fragments, which are left out.");
-    note(counts.malformed, "packets have headers that contradict each other, and are left out.");
-    if let (count, Some(link)) = counts.unknown_link {
-        note(count, &format!("packets are of link type {link}, which plait does not read."));
-    }
-    note(counts.copies, "segments are in an earlier file too, and count once.");
-    note(counts.not_followed, "segments belong to connections beyond the limit of 20000.");
-    let broken = counts.error.clone();
-    FileReport {
-        file: name.to_owned(),
-        kind: counts.kind,
-        packets: counts.packets,
-        segments: counts.segments,
-        notes,
-        broken: broken.map(|it| BrokenAt { packet: it.packet, problem: it.problem }),
-    }
 }
 
 fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport {
@@ -164,7 +150,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
         },
         client: first.ends[0].to_string(),
         server: first.ends[1].to_string(),
-        sender: if side == 0 { "client" } else { "server" },
+        sender: host(side),
         duration_ms,
         data: DataReport {
             bytes,
@@ -191,7 +177,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
         fit: crate::fit::fit(connection, side, &found, &names),
         sender_known: limits.knows_sender(),
         kernel: None,
-        notes: notes(connection, captures),
+        notes: notes(connection, captures, &names),
     }
 }
 
@@ -207,7 +193,7 @@ fn protocol(connection: &Connection) -> Protocol {
 
 /// Returns the names of the paths: those of their interfaces, if there are several.
 fn names(connection: &Connection, captures: &Captures) -> Vec<String> {
-    let of = |flow: &Subflow| captures.names.get(&(flow.file, flow.interface)).cloned();
+    let of = |flow: &Subflow| captures.names.get(&(flow.first.file, flow.interface)).cloned();
     let named: Vec<Option<String>> = connection.subflows.iter().map(of).collect();
     let usable = |name: &str| {
         name.len() <= 32
@@ -299,7 +285,8 @@ fn path(
 fn traffic(connection: &Connection, index: usize, side: usize) -> TrafficReport {
     let flow = &connection.subflows[index];
     let counts = flow.halves[side].counts;
-    let span_ns = (flow.last.at_ns - flow.first.at_ns).max(1) as f64;
+    let span_ns = flow.last.at_ns - flow.first.at_ns;
+    let mean = if span_ns > 0 { counts.bytes as f64 * 8e9 / span_ns as f64 } else { 0.0 };
     // A copy that the receiver reports as its second was not lost.
     let copies = counts.retransmitted_segments.saturating_sub(counts.duplicate_reports);
     let lost = (copies + counts.lost_before_segments) as f64;
@@ -307,7 +294,7 @@ fn traffic(connection: &Connection, index: usize, side: usize) -> TrafficReport 
     TrafficReport {
         segments: counts.segments,
         bytes: counts.bytes,
-        mean_mbps: mbps(counts.bytes as f64 * 8e9 / span_ns),
+        mean_mbps: mbps(mean),
         retransmitted_segments: counts.retransmitted_segments,
         retransmitted_bytes: counts.retransmitted_bytes,
         lost_before_segments: counts.lost_before_segments,
@@ -348,46 +335,4 @@ fn rtt(flow: &Subflow, side: usize) -> Option<RttReport> {
         Vantage::Receiver => handshake,
         _ => of(acks, leg, "data-ack").or(handshake),
     }
-}
-
-/// Returns the gaps of the capture.
-fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
-    let mut notes = Vec::new();
-    if captures.senders.mixed {
-        notes.push(
-            "The log has the states of several senders, so they are not used after the second \
-             connection begins."
-                .to_owned(),
-        );
-    }
-    if connection.unknown_token.is_some() {
-        notes.push(
-            "The capture begins after the connection: its first path and its keys are missing."
-                .to_owned(),
-        );
-    } else if connection.subflows[0].handshake.syn.is_none() {
-        notes.push(
-            "The capture begins after the handshake: RTT and window may be too small.".to_owned(),
-        );
-    }
-    if let Some(version) = connection.subflows.iter().find_map(|flow| flow.agreed.version) {
-        notes.push(format!(
-            "An MP_CAPABLE has version {version}; plait reads version 1 (RFC 8684)."
-        ));
-    }
-    let side = connection.main_sender();
-    let unseen: u64 =
-        connection.subflows.iter().map(|it| it.halves[side].counts.unseen_bytes).sum();
-    if unseen > 0 {
-        notes.push(format!(
-            "{unseen} acknowledged bytes are not in the capture; it may have dropped packets."
-        ));
-    }
-    if connection.unmapped_segments > 0 {
-        let count = connection.unmapped_segments;
-        notes.push(format!(
-            "{count} segments have no data sequence number, and count on their path alone."
-        ));
-    }
-    notes
 }

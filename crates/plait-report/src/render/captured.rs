@@ -143,14 +143,15 @@ fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
         Some(Place::Between) => "captured between both ends",
         _ => "captured at an unknown place",
     };
-    let mut line = format!(
-        "{} from the {} in {}, {} Mbit/s, {place}",
-        bytes(data.bytes),
-        connection.sender,
-        millis(connection.duration_ms),
-        figure(data.goodput_mbps),
-    );
-    line.push_str(&format!("; largest receive window {}", bytes(data.window_max_bytes)));
+    let mut line = format!("{} from the {}", bytes(data.bytes), connection.sender);
+    if connection.duration_ms > 0.0 {
+        let (time, rate) = (millis(connection.duration_ms), figure(data.goodput_mbps));
+        line.push_str(&format!(" in {time}, {rate} Mbit/s"));
+    }
+    line.push_str(&format!(", {place}"));
+    if data.window_max_bytes > 0 {
+        line.push_str(&format!("; largest receive window {}", bytes(data.window_max_bytes)));
+    }
     if data.reinjected_bytes > 0 {
         let (sum, count) = (bytes(data.reinjected_bytes), data.reinjected_segments);
         line.push_str(&format!("; {sum} reinjected in {count} segments"));
