@@ -3,17 +3,17 @@
 use crate::connection::Connection;
 use crate::document::FileKind;
 use crate::held::{Change, Senders};
-use crate::log::{Entry, LogSource, is_log};
-use crate::packet::{PacketReader, Seen, Unread};
-use crate::source::{Broken, Source};
+use crate::joining::{Number, Numbers};
+use crate::opened::{Next, Opened};
+use crate::order::Disorder;
+use crate::packet::{Seen, Unread};
+use crate::source::Broken;
 use crate::subflow::{Mark, Subflow};
 use plait_wire::{Flags, Mptcp};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Largest number of subflows that are followed. Packets of further ones are counted.
 const MAX_SUBFLOWS: usize = 20_000;
@@ -39,8 +39,11 @@ pub(crate) struct FileCounts {
     pub(crate) cut_options: u64,
     /// Packets of link types that are not supported, and the first such type.
     pub(crate) unknown_link: (u64, Option<i32>),
-    /// Copies of packets that another file has.
+    /// Packets of a direction that another file has.
     pub(crate) copies: u64,
+    /// Copies of packets of this file.
+    pub(crate) repeated: u64,
+    pub(crate) disorder: Disorder,
     /// Packets of subflows beyond the limit.
     pub(crate) not_followed: u64,
     pub(crate) error: Option<Broken>,
@@ -68,70 +71,17 @@ impl FileCounts {
     }
 }
 
-/// The input of a file.
-enum Input {
-    Capture(Source),
-    Log(LogSource),
-}
-
-impl Input {
-    /// Returns the next packet, or the next state of the sender; none at the end of the file.
-    fn next(&mut self, file: usize, reader: &mut PacketReader) -> Result<Option<Entry>, Broken> {
-        match self {
-            Input::Capture(source) => {
-                source.next(|frame| Entry::Packet(reader.read(file, frame).map(Box::new)))
-            }
-            Input::Log(log) => log.next(file, reader),
-        }
-    }
-
-    const fn packets(&self) -> u64 {
-        match self {
-            Input::Capture(source) => source.packets(),
-            Input::Log(log) => log.packets(),
-        }
-    }
-
-    fn interface_name(&self, interface: u32) -> Option<&str> {
-        match self {
-            Input::Capture(source) => source.interface_name(interface),
-            Input::Log(log) => log.path_name(interface),
-        }
-    }
-}
-
-/// The next part of a file that counts.
-enum Next {
-    Segment(Box<Seen>),
-    Change { number: u64, at_ns: i64, group: Option<String>, change: Change },
-}
-
-impl Next {
-    const fn at_ns(&self) -> i64 {
-        match self {
-            Next::Segment(seen) => seen.at_ns,
-            Next::Change { at_ns, .. } => *at_ns,
-        }
-    }
-}
-
-/// A file that is being read.
-struct Opened {
-    input: Input,
-    reader: PacketReader,
-    next: Option<Next>,
-}
-
 /// The connections of all files.
 pub(crate) struct Captures {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) counts: Vec<FileCounts>,
-    opened: Vec<Option<Opened>>,
+    opened: Vec<Opened>,
     pub(crate) connections: Vec<Connection>,
     /// The latest subflow of each pair of addresses, the lower one first.
     flows: BTreeMap<(SocketAddr, SocketAddr), (usize, usize)>,
     /// The connection that a token belongs to, and the side whose key gives it.
     tokens: BTreeMap<u32, (usize, usize)>,
+    numbers: Numbers,
     subflows: usize,
     /// Time of the first segment, from which all times count.
     origin: Option<i64>,
@@ -155,16 +105,14 @@ impl Captures {
     pub(crate) fn open(files: &[PathBuf]) -> Result<Captures, (usize, Broken)> {
         let mut captures = Captures::empty(files);
         for (index, path) in files.iter().enumerate() {
-            let input = open_file(path).map_err(|broken| (index, broken))?;
-            if matches!(input, Input::Log(_)) {
-                captures.counts[index].kind = FileKind::Qlog;
-            }
+            let opened = Opened::open(path, files.len()).map_err(|broken| (index, broken))?;
+            captures.counts[index].kind = opened.kind();
             if files.len() > 1 && captures.counts[index].kind == FileKind::Qlog {
                 let problem = "a qlog stands alone: its times are not those of another file\n  \
                                allowed: one qlog, or several captures";
                 return Err((index, Broken { packet: 0, problem: problem.to_owned() }));
             }
-            captures.opened.push(Some(Opened { input, reader: PacketReader::new(), next: None }));
+            captures.opened.push(opened);
         }
         Ok(captures)
     }
@@ -178,6 +126,7 @@ impl Captures {
             connections: Vec::new(),
             flows: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            numbers: Numbers::default(),
             subflows: 0,
             origin: None,
             latest: 0,
@@ -192,28 +141,31 @@ impl Captures {
     /// so far, from time to time; reading stops if it returns false.
     pub(crate) fn read(&mut self, advance: &mut dyn FnMut(u64) -> bool) {
         for index in 0..self.opened.len() {
-            self.refill(index);
+            self.fill(index);
         }
         let mut segments = 0u64;
         loop {
-            let times = self.opened.iter().enumerate();
-            let times =
-                times.filter_map(|(at, it)| Some((it.as_ref()?.next.as_ref()?.at_ns(), at)));
-            let Some((_, index)) = times.min() else { break };
-            match self.opened[index].as_mut().and_then(|it| it.next.take()) {
+            let firsts = self.opened.iter().enumerate();
+            let firsts = firsts.filter_map(|(at, it)| Some((it.first()?, at)));
+            let Some((_, index)) = firsts.min() else { break };
+            match self.opened[index].take(&mut self.counts[index]) {
                 Some(Next::Segment(seen)) => self.take_segment(*seen),
                 Some(Next::Change { number, at_ns, group, change }) => {
                     self.take_change((index, number, at_ns), group, change);
                 }
                 None => {}
             }
-            self.refill(index);
+            self.fill(index);
             segments += 1;
             if segments.is_multiple_of(50_000) && !advance(segments) {
                 break;
             }
         }
         self.finish();
+    }
+
+    fn fill(&mut self, index: usize) {
+        self.opened[index].fill(index, &mut self.counts[index], &mut self.names);
     }
 
     /// Ends the record of all connections.
@@ -260,38 +212,6 @@ impl Captures {
         }
     }
 
-    /// Reads the next segment or change of a file.
-    fn refill(&mut self, index: usize) {
-        let Some(file) = &mut self.opened[index] else { return };
-        let counts = &mut self.counts[index];
-        loop {
-            let next = file.input.next(index, &mut file.reader);
-            counts.packets = file.input.packets();
-            match next {
-                Ok(Some(Entry::Packet(read))) => {
-                    let Some(seen) = counts.sort(read) else { continue };
-                    if let Some(name) = file.input.interface_name(seen.interface)
-                        && !self.names.contains_key(&(index, seen.interface))
-                    {
-                        self.names.insert((index, seen.interface), name.to_owned());
-                    }
-                    file.next = Some(Next::Segment(seen));
-                    return;
-                }
-                Ok(Some(Entry::Change { number, at_ns, group, change })) => {
-                    file.next = Some(Next::Change { number, at_ns, group, change });
-                    return;
-                }
-                Ok(None) => break,
-                Err(broken) => {
-                    counts.error = Some(broken);
-                    break;
-                }
-            }
-        }
-        self.opened[index] = None;
-    }
-
     fn on_segment(&mut self, seen: &Seen) {
         let key = (seen.src.min(seen.dst), seen.src.max(seen.dst));
         let flags = seen.segment.flags;
@@ -300,7 +220,7 @@ impl Captures {
             let flow = &self.connections[*connection].subflows[*index];
             // A SYN with another number on ports that were in use begins a new subflow.
             !(opens
-                && flow.file == seen.file
+                && flow.files[flow.side(seen)] == Some(seen.file)
                 && flow.halves.iter().any(|half| half.seen.next() > 1))
         });
         let place = match known {
@@ -317,7 +237,7 @@ impl Captures {
             },
         };
         let (connection, index) = place;
-        if self.connections[connection].subflows[index].file != seen.file {
+        if self.file_of(place, seen) != seen.file {
             self.counts[seen.file].copies += 1;
             return;
         }
@@ -326,7 +246,40 @@ impl Captures {
         }
         for (side, key) in self.connections[connection].on_segment(index, seen) {
             self.tokens.insert(key.token(), (connection, side));
+            self.numbers.add_wide(key.idsn().plus(1).0, (connection, side));
         }
+    }
+
+    /// Returns the file whose packets count for this direction of a subflow: that of the other direction if it has
+    /// both, and otherwise the first one with the direction.
+    fn file_of(&mut self, (connection, index): (usize, usize), seen: &Seen) -> usize {
+        let flow = &mut self.connections[connection].subflows[index];
+        let side = flow.side(seen);
+        let first = flow.files[1 - side].filter(|first| {
+            let file = self.opened.get(*first);
+            file.is_some_and(|it| it.clock.direction(seen.src, seen.dst).is_some())
+        });
+        *flow.files[side].get_or_insert(first.unwrap_or(seen.file))
+    }
+
+    /// Returns the data sequence numbers that the files have of a subflow, sent by `src` and by `dst`.
+    fn numbers_of(&self, src: SocketAddr, dst: SocketAddr) -> [Option<Number>; 2] {
+        let of = |src, dst| {
+            let mut shown = self.opened.iter().filter_map(|it| it.clock.direction(src, dst));
+            shown.next().unwrap_or_default()
+        };
+        let (there, back) = (of(src, dst), of(dst, src));
+        [Number::better(there.dsn, back.ack), Number::better(back.dsn, there.ack)]
+    }
+
+    /// Returns the connection of a subflow without a handshake, and the side of `src` there.
+    fn joined_by_numbers(&self, src: SocketAddr, dst: SocketAddr) -> Option<(usize, usize)> {
+        self.numbers.find(self.numbers_of(src, dst), |(connection, own)| {
+            let same = |flow: &Subflow| {
+                flow.ends[own].ip() == src.ip() || flow.ends[1 - own].ip() == dst.ip()
+            };
+            self.connections.get(connection).is_some_and(|it| it.subflows.iter().any(same))
+        })
     }
 
     /// Begins a subflow with its first segment. Returns its connection and its number there.
@@ -343,20 +296,22 @@ impl Captures {
             Mptcp::JoinSyn(join) => Some(join.token),
             _ => None,
         });
-        let joined = token.and_then(|token| self.tokens.get(&token).copied());
-        let (connection, opened_by) = match joined {
-            // The token is that of the side which receives the SYN.
-            Some((connection, receiver)) => (connection, 1 - receiver),
-            None => {
-                self.connections.push(Connection::new());
-                let connection = self.connections.len() - 1;
-                if let Some(token) = token {
-                    self.connections[connection].unknown_token = Some(token);
-                    self.tokens.insert(token, (connection, 1));
-                }
-                (connection, 0)
-            }
-        };
+        let by_token = token.and_then(|token| self.tokens.get(&token).copied());
+        let first = options.iter().any(|option| matches!(option, Mptcp::Capable(_)));
+        let by_numbers = || self.joined_by_numbers(opener, other).filter(|_| !first);
+        // The token is that of the side which receives the SYN.
+        let joined = by_token.map(|(at, receiver)| (at, 1 - receiver)).or_else(by_numbers);
+        let (connection, opened_by) = joined.unwrap_or_else(|| {
+            self.connections.push(Connection::new());
+            (self.connections.len() - 1, 0)
+        });
+        if let Some(token) = token.filter(|_| by_token.is_none()) {
+            self.connections[connection].unknown_token.get_or_insert(token);
+            self.tokens.insert(token, (connection, 1 - opened_by));
+        }
+        if joined.is_none() {
+            self.numbers.add(connection, self.numbers_of(opener, other));
+        }
         let ends = if opened_by == 0 { [opener, other] } else { [other, opener] };
         let subflows = &mut self.connections[connection].subflows;
         if subflows.len() >= MAX_PATHS {
@@ -370,21 +325,4 @@ impl Captures {
         self.subflows += 1;
         Some((connection, index))
     }
-}
-
-fn open_file(path: &Path) -> Result<Input, Broken> {
-    let broken = |problem: String| Broken { packet: 0, problem };
-    let mut file =
-        File::open(path).map_err(|error| broken(format!("it cannot be opened: {error}")))?;
-    let mut head = Vec::new();
-    (&mut file)
-        .take(8)
-        .read_to_end(&mut head)
-        .map_err(|error| broken(format!("it cannot be read: {error}")))?;
-    let is_log = is_log(&head);
-    let whole = std::io::Cursor::new(head).chain(file);
-    Ok(match is_log {
-        true => Input::Log(LogSource::open(whole)?),
-        false => Input::Capture(Source::open(whole)?),
-    })
 }

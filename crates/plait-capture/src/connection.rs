@@ -136,7 +136,8 @@ impl Connection {
     /// Returns true if a side has ended its data and the other end has acknowledged all of it.
     fn is_complete(&self, side: usize) -> bool {
         let data = &self.data[side];
-        let ended = self.data_fin[side] || self.subflows.iter().all(|flow| flow.halves[side].fin);
+        let ended =
+            self.data_fin[side] || self.subflows.iter().all(|flow| flow.halves[side].has_ended());
         ended && data.acked >= data.seen.next()
     }
 
@@ -285,6 +286,30 @@ impl Connection {
         for (limits, data) in self.limits.iter_mut().zip(&self.data) {
             limits.finish(last, data);
         }
+    }
+
+    /// Returns the only side whose packets are in the capture; none if both are.
+    pub(crate) fn only_from(&self) -> Option<usize> {
+        let first = self.subflows.first()?.only_from();
+        first.filter(|_| self.subflows.iter().all(|flow| flow.only_from() == first))
+    }
+
+    /// Returns true if all packets have the same time, although one was sent after another.
+    pub(crate) fn is_timeless(&self) -> bool {
+        let Some(first) = self.subflows.first().map(|flow| flow.first.at_ns) else { return false };
+        let packets: u64 = self.subflows.iter().flat_map(|flow| flow.packets).sum();
+        packets > 2 && self.subflows.iter().all(|flow| flow.last.at_ns == first)
+    }
+
+    /// Returns true if the data of `side` on a path has rates and causes: the capture has its acknowledgements, and times.
+    pub(crate) fn is_answered(&self, path: usize, side: usize) -> bool {
+        let flow = self.subflows.get(path);
+        flow.is_some_and(|flow| flow.only_from() != Some(side)) && !self.is_timeless()
+    }
+
+    /// Returns true if the connection has the numbers of MPTCP, and its handshake is not in the capture.
+    pub(crate) fn lacks_handshake(&self) -> bool {
+        self.keys == [None; 2] && self.is_multipath()
     }
 
     /// Returns the side that sent more data.

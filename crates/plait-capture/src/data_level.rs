@@ -1,6 +1,7 @@
 //! The data of one end at the level of the connection, by data sequence number.
 
 use crate::histogram::Histogram;
+use crate::joining::Number;
 use crate::sequence::{Coverage, data_position};
 use std::collections::BTreeMap;
 
@@ -27,8 +28,8 @@ pub(crate) struct FirstSent {
 /// The data of one end.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct DataLevel {
-    /// Data sequence number of the first byte.
-    first: Option<u64>,
+    /// Data sequence number of the first byte. If it has 4 bytes, only these of other numbers count.
+    first: Option<Number>,
     /// True if the connection has several paths.
     pub(crate) is_shared: bool,
     pub(crate) seen: Coverage,
@@ -53,6 +54,8 @@ pub(crate) struct DataLevel {
     pub(crate) out_of_order_bytes: u64,
     /// Ages in nanoseconds of the gaps that were filled.
     pub(crate) gap_ages: Histogram,
+    /// Bytes that were acknowledged and are on no path of the capture.
+    pub(crate) unseen_bytes: u64,
     /// Acknowledgements of data that leave less than a segment of window.
     pub(crate) full_windows: u64,
 }
@@ -72,14 +75,15 @@ impl DataLevel {
     /// Sets the data sequence number of the first byte, from the key.
     pub(crate) fn begin(&mut self, first: u64) {
         if self.first.is_none() {
-            self.first = Some(first);
+            self.first = Some(Number { value: first, long: true });
             self.seen.begin(0);
         }
     }
 
     /// Returns the position of a data sequence number of 4 or 8 bytes.
     pub(crate) fn position(&self, dsn: u64, long: bool) -> Option<i64> {
-        self.first.map(|first| data_position(dsn, long, first, self.seen.next()))
+        let first = self.first?;
+        Some(data_position(dsn, long && first.long, first.value, self.seen.next()))
     }
 
     /// Takes `len` bytes from data sequence number `dsn` on, sent on `path`.
@@ -90,8 +94,8 @@ impl DataLevel {
         path: usize,
         now: i64,
     ) -> Option<Placed> {
-        let first = *self.first.get_or_insert(dsn);
-        let start = data_position(dsn, long, first, self.seen.next());
+        self.first.get_or_insert(Number { value: dsn, long });
+        let start = self.position(dsn, long)?;
         // Nothing sends so far ahead of its receiver; such a number is an error or an attack.
         let far = (start - self.seen.next()).unsigned_abs() > 1 << 31;
         (!far).then(|| self.on_data(start, start + len, path, now))
@@ -152,6 +156,8 @@ impl DataLevel {
     pub(crate) fn on_ack(&mut self, position: i64, window: Option<u64>, mss: i64) {
         if position > self.acked && position <= self.seen.next() + 1 {
             self.acked = position;
+            // The DATA_FIN has a number too.
+            self.unseen_bytes += self.seen.acknowledge(position.min(self.seen.next()));
         }
         self.lacks_windows |= window.is_none();
         self.max_window = self.max_window.max(window.unwrap_or(0));
@@ -193,5 +199,25 @@ mod tests {
         data.on_ack(300, Some(50), 10);
         assert_eq!((data.acked, data.edge), (300, 350));
         assert!(data.on_mapped((u64::MAX / 3, true), 100, 0, 8).is_none());
+    }
+
+    #[test]
+    fn a_first_number_of_four_bytes_is_enough() {
+        let mut data = DataLevel::default();
+        data.on_mapped((0xffff_ff00, false), 100, 0, 1);
+        let long = data.on_mapped((0x7_ffff_ff64, true), 1_000, 1, 2).unwrap();
+        assert_eq!((long.start, long.end), (100, 1_100));
+        assert_eq!(data.position(0x8_0000_0000, true), Some(256));
+    }
+
+    #[test]
+    fn acknowledged_data_on_no_path_is_counted() {
+        let mut data = DataLevel::default();
+        data.begin(1_000);
+        data.on_mapped((1_000, true), 100, 0, 1);
+        data.on_mapped((1_400, true), 100, 0, 1);
+        data.on_ack(300, Some(50), 10);
+        data.on_ack(501, Some(50), 10);
+        assert_eq!((data.unseen_bytes, data.seen.in_order()), (300, 500));
     }
 }

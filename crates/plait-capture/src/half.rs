@@ -147,7 +147,8 @@ pub(crate) struct Half {
     stamps: VecDeque<(u32, i64)>,
     pub(crate) counts: Counts,
     pub(crate) samples: Samples,
-    pub(crate) fin: bool,
+    /// Position of the FIN.
+    fin: Option<i64>,
     /// Largest payload of a segment of at most an MSS, in bytes.
     pub(crate) max_payload: u32,
 }
@@ -187,8 +188,10 @@ impl Half {
         if seen.payload <= u32::from(self.mss.unwrap_or(1_460)) {
             self.max_payload = self.max_payload.max(seen.payload);
         }
-        self.fin |= segment.flags.has(Flags::FIN);
         let end = start + i64::from(seen.payload);
+        if segment.flags.has(Flags::FIN) {
+            self.fin = Some(end);
+        }
         // A keep-alive repeats at most the last byte.
         if seen.payload == 0 || (seen.payload == 1 && end == self.seen.next() && end <= self.acked)
         {
@@ -274,6 +277,11 @@ impl Half {
         }
     }
 
+    /// Returns true if a FIN was seen.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.fin.is_some()
+    }
+
     /// Takes an acknowledgement of the other end, whose windows have the shift `scale`; none if it is unknown.
     pub(crate) fn on_acked(&mut self, seen: &Seen, scale: Option<u8>) -> Option<Acked> {
         let segment = &seen.segment;
@@ -287,8 +295,8 @@ impl Half {
         }
         let mut news = self.sacked(&segment.options.sack, ack);
         // The FIN has a sequence number too.
-        let ack = if self.fin { ack.min(self.seen.next()) } else { ack };
-        self.counts.unseen_bytes += if self.fin { 0 } else { self.unseen(ack) };
+        let ack = self.fin.map_or(ack, |fin| ack.min(fin.max(self.seen.next())));
+        self.counts.unseen_bytes += self.unseen(ack);
         let mut rtt_ns = None;
         if ack > self.acked {
             self.reported.begin(1);

@@ -51,6 +51,11 @@ pub(crate) struct Capacity {
     pub(crate) rtt_ns: i64,
 }
 
+impl Capacity {
+    /// That of a path whose acknowledgements are not in the capture.
+    const UNKNOWN: Capacity = Capacity { rate_bps: 0.0, is_known: false, rtt_ns: 0 };
+}
+
 /// Returns the rate and the RTT of a path, for the data of `side`. `is_dry` is true if the program of the sender had
 /// written no more for most of the time.
 pub(crate) fn capacity(
@@ -94,8 +99,11 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     let limits = &connection.limits[side];
     let flows = connection.subflows.iter().enumerate();
     let is_dry = limits.messages().is_some();
-    let capacities: Vec<Capacity> =
-        flows.map(|(at, flow)| capacity(flow, limits.paths.get(at), side, is_dry)).collect();
+    let of = |(at, flow)| match connection.is_answered(at, side) {
+        true => capacity(flow, limits.paths.get(at), side, is_dry),
+        false => Capacity::UNKNOWN,
+    };
+    let capacities: Vec<Capacity> = flows.map(of).collect();
     let used = |it: &&Capacity| it.rate_bps > 0.0;
     let total: f64 = capacities.iter().map(|it| it.rate_bps).sum();
     let longest = capacities.iter().filter(|it| it.rate_bps > 0.0).map(|it| it.rtt_ns).max();
@@ -114,7 +122,10 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
             _ => BUFFER_PART,
         },
     };
-    let mut all: Vec<Incident> = structural(connection, side);
+    let mut all = match connection.only_from() {
+        Some(_) => Vec::new(),
+        None => structural(connection, side),
+    };
     all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
     let mut all = joined(all);
     let mut by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)> = BTreeMap::new();
@@ -233,6 +244,9 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn incident(&self, stall: &Stall, capacities: &[Capacity]) -> Option<Incident> {
         let whole = &stall.whole;
+        if whole.blamed.is_some_and(|path| !self.connection.is_answered(path, self.side)) {
+            return None;
+        }
         let cause = self.cause(stall)?;
         let lost = stall.shares.iter().map(|(path, share)| {
             let rate = capacities.get(*path).map_or(0.0, |it| it.rate_bps);

@@ -3,6 +3,7 @@
 use crate::source::Frame;
 use plait_wire::Segment;
 use plait_wire::codec::{Problem, Verify, Why, parse_into};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
 /// Kind of the MPTCP option.
@@ -35,6 +36,12 @@ pub(crate) struct Seen {
     pub(crate) cut: bool,
     /// Version of an MP_CAPABLE that is not version 1.
     pub(crate) version: Option<u8>,
+    /// Equal for copies of a packet: made of the addresses, the identification and the TCP header.
+    pub(crate) digest: u64,
+    /// True if the IP header has an identification.
+    pub(crate) has_ident: bool,
+    /// Equal for packets of one interface with equal link headers and hop limits.
+    pub(crate) way: u64,
 }
 
 /// Why a packet is no segment.
@@ -94,6 +101,7 @@ impl PacketReader {
             Why::Version(version) if it.kind == MPTCP => Some(version),
             _ => None,
         });
+        let (digest, has_ident) = digest(ip, (tcp_at, packet.payload_at), payload);
         Ok(Seen {
             file,
             number: frame.number,
@@ -104,6 +112,9 @@ impl PacketReader {
             payload: payload as u32,
             cut: ip.len() < packet.payload_at,
             version,
+            digest,
+            has_ident,
+            way: way(frame, ip),
             segment,
         })
     }
@@ -121,6 +132,9 @@ impl PacketReader {
             Some(_) => return Err(Unread::Malformed),
             None => return Err(Unread::Cut),
         };
+        if total > original {
+            return Err(Unread::Malformed);
+        }
         let version4 = ip[0] >> 4 == 4;
         let len =
             if total == 0 { original.min(if version4 { 65_535 } else { MAX_IP }) } else { total };
@@ -153,6 +167,30 @@ impl PacketReader {
         }
         Ok(Where::Completed(len))
     }
+}
+
+/// Returns the digest of a packet, and whether it has an identification. `at` are the offsets of the TCP header and of
+/// the payload. The hop limit, which routers change, and the checksum, which network cards write, are left out.
+fn digest(ip: &[u8], at: (usize, usize), payload: usize) -> (u64, bool) {
+    let mut hasher = DefaultHasher::new();
+    let (version4, part) = (ip[0] >> 4 == 4, |from: usize, to: usize| ip.get(from..to));
+    let (addresses, ident) = match version4 {
+        true => (part(12, 20), part(4, 6)),
+        false => (part(8, 40), None),
+    };
+    (addresses, ident, payload).hash(&mut hasher);
+    part(at.0, at.0 + 16).hash(&mut hasher);
+    part(at.0 + 18, at.1.min(ip.len())).hash(&mut hasher);
+    (hasher.finish(), ident.is_some_and(|ident| ident != [0, 0]))
+}
+
+/// Returns the digest of the interface, the link header and the hop limit.
+fn way(frame: &Frame<'_>, ip: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let hop_limit = ip.get(if ip[0] >> 4 == 4 { 8 } else { 7 });
+    let link = frame.bytes.get(..frame.bytes.len() - ip.len());
+    (frame.interface, link, hop_limit).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Where a complete packet is.

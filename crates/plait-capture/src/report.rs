@@ -1,21 +1,19 @@
 //! From connections to the document.
 
-use crate::capture::{Captures, FileCounts};
+use crate::capture::Captures;
 use crate::cause::Cause;
 use crate::connection::Connection;
 use crate::document::{
-    BrokenAt, CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, FileReport,
-    IncidentReport, PacketId, PathReport, Place, Protocol, ResetReport, RttReport, SCHEMA,
-    TrafficReport,
+    CaptureExplanation, CauseReport, ConnectionReport, DataReport, FileKind, IncidentReport,
+    PacketId, PathReport, Place, Protocol, ResetReport, RttReport, SCHEMA, TrafficReport,
 };
 use crate::incidents::{Capacity, Found, find};
 use crate::kernel::{self, KernelDecisions};
+use crate::notes::{file, notes};
 use crate::sentence::{self, sentence};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names of both sides.
-const HOSTS: [&str; 2] = ["client", "server"];
 /// Connections in the document.
 const MAX_CONNECTIONS: usize = 100;
 /// Time stamps give an RTT if there are so many samples.
@@ -23,13 +21,17 @@ const ENOUGH_SAMPLES: u64 = 5;
 
 /// Returns the document.
 pub(crate) fn document(captures: &Captures, command: String) -> CaptureExplanation {
-    let connections =
-        largest(captures).into_iter().map(|at| connection(&captures.connections[at], captures));
+    let order = largest(captures);
+    let first = order.first().map(|at| &captures.connections[*at]);
+    let connections = order.iter().map(|at| connection(&captures.connections[*at], captures));
     let connections: Vec<ConnectionReport> = connections.collect();
     let files = captures.files.iter().zip(&captures.counts);
     CaptureExplanation {
         schema: SCHEMA,
-        sentence: connections.first().map_or_else(nothing, |it| sentence(it, &captures.counts)),
+        sentence: match (connections.first(), first) {
+            (Some(report), Some(first)) => sentence(report, first, &captures.counts),
+            _ => "There is no TCP connection in the capture.".to_owned(),
+        },
         files: files.map(|(name, counts)| file(&name.display().to_string(), counts)).collect(),
         connections_found: captures.connections.len(),
         connections,
@@ -68,8 +70,9 @@ fn largest(captures: &Captures) -> Vec<usize> {
     order
 }
 
-fn nothing() -> String {
-    "There is no TCP connection in the capture.".to_owned()
+/// Returns the name of a side.
+pub(crate) const fn host(side: usize) -> &'static str {
+    if side == 0 { "client" } else { "server" }
 }
 
 fn ms(ns: f64) -> f64 {
@@ -78,39 +81,6 @@ fn ms(ns: f64) -> f64 {
 
 fn mbps(bps: f64) -> f64 {
     libm::round(bps / 1e3) / 1e3
-}
-
-fn file(name: &str, counts: &FileCounts) -> FileReport {
-    let mut notes = Vec::new();
-    let mut note = |count: u64, text: &str| {
-        if count > 0 {
-            notes.push(format!("{count} {text}"));
-        }
-    };
-    note(
-        counts.cut,
-        "packets were cut before the end of their TCP header; capture at least 96 bytes of each packet.",
-    );
-    note(
-        counts.cut_options,
-        "segments were cut within their options; capture at least 134 bytes of each packet.",
-    );
-    note(counts.fragments, "packets are fragments, which are left out.");
-    note(counts.malformed, "packets have headers that contradict each other, and are left out.");
-    if let (count, Some(link)) = counts.unknown_link {
-        note(count, &format!("packets are of link type {link}, which plait does not read."));
-    }
-    note(counts.copies, "segments are in an earlier file too, and count once.");
-    note(counts.not_followed, "segments belong to connections beyond the limit of 20000.");
-    let broken = counts.error.clone();
-    FileReport {
-        file: name.to_owned(),
-        kind: counts.kind,
-        packets: counts.packets,
-        segments: counts.segments,
-        notes,
-        broken: broken.map(|it| BrokenAt { packet: it.packet, problem: it.problem }),
-    }
 }
 
 fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport {
@@ -129,7 +99,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
     let paths: Vec<PathReport> = flows
         .map(|(at, flow)| path(connection, (at, flow), side, &names[at], found.capacities[at]))
         .collect();
-    let mut notes = notes(connection, captures);
+    let mut notes = notes(connection, captures, &names);
     notes.extend(sentence::notes(&paths, &captures.counts));
     ConnectionReport {
         protocol: protocol(connection),
@@ -139,7 +109,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
         },
         client: first.ends[0].to_string(),
         server: first.ends[1].to_string(),
-        sender: HOSTS[side],
+        sender: host(side),
         duration_ms,
         data: DataReport {
             bytes,
@@ -180,7 +150,7 @@ fn protocol(connection: &Connection) -> Protocol {
 
 /// Returns the names of the paths: those of their interfaces, if there are several.
 fn names(connection: &Connection, captures: &Captures) -> Vec<String> {
-    let of = |flow: &Subflow| captures.names.get(&(flow.file, flow.interface)).cloned();
+    let of = |flow: &Subflow| captures.names.get(&(flow.first.file, flow.interface)).cloned();
     let named: Vec<Option<String>> = connection.subflows.iter().map(of).collect();
     let usable = |name: &str| {
         name.len() <= 32
@@ -263,14 +233,14 @@ fn path(
         backup: flow.agreed.backup,
         multipath: flow.is_multipath(),
         reset: flow.reset.map(|reset| ResetReport {
-            by: HOSTS[reset.side],
+            by: host(reset.side),
             at_ms: ms((reset.mark.at_ns - began.unwrap_or(reset.mark.at_ns)).max(0) as f64),
             packet: packet(reset.mark),
             reason: reset.reason.map(sentence::words),
             of_connection: reset.is_of_connection,
             after_completion: reset.was_complete[side],
         }),
-        unanswered_syns: if flow.packets == u64::from(flow.handshake.syns) {
+        unanswered_syns: if flow.packets.iter().sum::<u64>() == u64::from(flow.handshake.syns) {
             flow.handshake.syns
         } else {
             0
@@ -285,7 +255,8 @@ fn path(
 fn traffic(connection: &Connection, index: usize, side: usize) -> TrafficReport {
     let flow = &connection.subflows[index];
     let counts = flow.halves[side].counts;
-    let span_ns = (flow.last.at_ns - flow.first.at_ns).max(1) as f64;
+    let span_ns = flow.last.at_ns - flow.first.at_ns;
+    let mean = if span_ns > 0 { counts.bytes as f64 * 8e9 / span_ns as f64 } else { 0.0 };
     // A copy that the receiver reports as its second was not lost.
     let copies = counts.retransmitted_segments.saturating_sub(counts.duplicate_reports);
     let lost = (copies + counts.lost_before_segments) as f64;
@@ -293,7 +264,7 @@ fn traffic(connection: &Connection, index: usize, side: usize) -> TrafficReport 
     TrafficReport {
         segments: counts.segments,
         bytes: counts.bytes,
-        mean_mbps: mbps(counts.bytes as f64 * 8e9 / span_ns),
+        mean_mbps: mbps(mean),
         retransmitted_segments: counts.retransmitted_segments,
         retransmitted_bytes: counts.retransmitted_bytes,
         lost_before_segments: counts.lost_before_segments,
@@ -334,76 +305,4 @@ fn rtt(flow: &Subflow, side: usize) -> Option<RttReport> {
         Vantage::Receiver => handshake,
         _ => of(acks, leg, "data-ack").or(handshake),
     }
-}
-
-/// Returns why the receive window is unknown, if it is.
-fn unknown_window(connection: &Connection) -> Option<String> {
-    let receiver = 1 - connection.main_sender();
-    let lacks = connection.data[1 - receiver].lacks_windows;
-    let mut flows = connection.subflows.iter();
-    let flow = flows.find(|flow| lacks && flow.window_shift(receiver).is_none())?;
-    let host = HOSTS[receiver];
-    let has_syn = if receiver == flow.opener {
-        flow.handshake.syn.is_some()
-    } else {
-        flow.handshake.answered.is_some()
-    };
-    let reason = match has_syn {
-        true => format!("the SYN of the {host} was cut within its options"),
-        false => format!("the capture lacks the SYN of the {host}"),
-    };
-    Some(format!(
-        "The receive window is unknown, because {reason}. It is no cause, and what is named \
-         `send-buffer` may be a full receive window."
-    ))
-}
-
-/// Returns the gaps of the capture.
-fn notes(connection: &Connection, captures: &Captures) -> Vec<String> {
-    let mut notes = Vec::new();
-    if captures.senders.mixed {
-        notes.push(
-            "The log has the states of several senders, so they are not used after the second \
-             connection begins."
-                .to_owned(),
-        );
-    }
-    if connection.unknown_token.is_some() {
-        notes.push(
-            "The capture begins after the connection: its first path and its keys are missing."
-                .to_owned(),
-        );
-    } else if connection.subflows[0].handshake.syn.is_none() {
-        notes.push(
-            "The capture begins after the handshake, so the RTT may be too large.".to_owned(),
-        );
-    }
-    let cut: u64 = connection.subflows.iter().map(|flow| flow.cut_packets).sum();
-    if cut > 0 {
-        notes.push(format!(
-            "{cut} of its segments were cut within their options, so causes may be wrong; capture at \
-             least 134 bytes of each packet."
-        ));
-    }
-    notes.extend(unknown_window(connection));
-    if let Some(version) = connection.subflows.iter().find_map(|flow| flow.agreed.version) {
-        notes.push(format!(
-            "An MP_CAPABLE has version {version}; plait reads version 1 (RFC 8684)."
-        ));
-    }
-    let side = connection.main_sender();
-    let unseen: u64 =
-        connection.subflows.iter().map(|it| it.halves[side].counts.unseen_bytes).sum();
-    if unseen > 0 {
-        notes.push(format!(
-            "{unseen} acknowledged bytes are not in the capture; it may have dropped packets."
-        ));
-    }
-    if connection.unmapped_segments > 0 {
-        let count = connection.unmapped_segments;
-        notes.push(format!(
-            "{count} segments have no data sequence number, and count on their path alone."
-        ));
-    }
-    notes
 }

@@ -1,18 +1,38 @@
 //! The first sentence of an explanation, and those about resets.
 
 use crate::capture::FileCounts;
+use crate::connection::Connection;
 use crate::document::{ConnectionReport, PacketId, PathReport, ResetReport};
+use crate::report::host;
 use plait_wire::ResetReason;
 
 /// A cause below this share of the duration is no main cause.
 const WORTH_NAMING: f64 = 0.03;
 
 /// Returns the sentence that names the main cause.
-pub(crate) fn sentence(report: &ConnectionReport, files: &[FileCounts]) -> String {
+pub(crate) fn sentence(
+    report: &ConnectionReport,
+    connection: &Connection,
+    files: &[FileCounts],
+) -> String {
     let bytes = report.data.bytes;
     let reset = reset_of_all(&report.paths);
     if bytes == 0 {
         return without_data(report, reset, files);
+    }
+    if connection.is_timeless() {
+        return "The packets of the largest connection have no times, so nothing is known about \
+                lost time."
+            .to_owned();
+    }
+    if let Some(side) = connection.only_from() {
+        return format!(
+            "The capture has only the packets from the {}: {} of data in {}. The causes of lost \
+             time are unknown.",
+            host(side),
+            size(bytes),
+            time(report.duration_ms)
+        );
     }
     let took = time(report.duration_ms);
     let main = report.lost_time.first();
@@ -144,6 +164,6 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn time(ms: f64) -> String {
+pub(crate) fn time(ms: f64) -> String {
     if ms >= 1_000.0 { format!("{:.2} s", ms / 1e3) } else { format!("{ms:.0} ms") }
 }

@@ -122,18 +122,20 @@ impl Coverage {
     }
 
     /// Takes everything below `position` as seen, because the peer acknowledged it. Returns the number of bytes
-    /// above the highest range that are not in the capture.
+    /// that were not seen before.
     pub(crate) fn acknowledge(&mut self, position: i64) -> u64 {
         self.begin(position);
-        while let Some(entry) = self.gaps.first_entry() {
-            if entry.get().end <= position {
-                entry.remove();
-            } else {
-                break;
+        let mut unseen = (position - self.next).max(0);
+        self.next += unseen;
+        while let Some(entry) = self.gaps.first_entry()
+            && *entry.key() < position
+        {
+            let (start, gap) = entry.remove_entry();
+            unseen += gap.end.min(position) - start;
+            if gap.end > position {
+                self.gaps.insert(position, gap);
             }
         }
-        let unseen = (position - self.next).max(0);
-        self.next += unseen;
         unseen as u64
     }
 
@@ -191,6 +193,19 @@ mod tests {
         assert_eq!(seen.add(90, 210, 9), News { filled: 90, again: 30, gap_age: 7, fresh: 0 });
         assert_eq!((seen.in_order(), seen.next()), (300, 300));
         assert_eq!(seen.add(0, 300, 9).again, 300);
+    }
+
+    #[test]
+    fn acknowledged_gaps_are_not_seen() {
+        let mut seen = Coverage::default();
+        seen.add(0, 100, 1);
+        seen.add(200, 300, 2);
+        seen.add(400, 500, 3);
+        assert_eq!(seen.acknowledge(150), 50);
+        assert_eq!((seen.in_order(), seen.gap_since()), (150, Some(2)));
+        assert_eq!(seen.acknowledge(600), 50 + 100 + 100);
+        assert_eq!((seen.in_order(), seen.next()), (600, 600));
+        assert_eq!(seen.acknowledge(600), 0);
     }
 
     proptest! {

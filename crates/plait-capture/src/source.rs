@@ -96,8 +96,9 @@ pub(crate) struct Source {
     interfaces: Vec<Interface>,
     /// Index of the first interface of this section.
     section: usize,
-    /// Number of packets so far.
+    /// Number of packets so far, and the time of the latest one.
     packets: u64,
+    at_ns: i64,
 }
 
 impl Source {
@@ -122,7 +123,7 @@ impl Source {
             PcapError::Eof => refused("it is empty\n  allowed: a pcap or pcapng file"),
             _ => refused("it is no capture\n  allowed: a pcap or pcapng file"),
         })?;
-        Ok(Source { reader, interfaces: Vec::new(), section: 0, packets: 0 })
+        Ok(Source { reader, interfaces: Vec::new(), section: 0, packets: 0, at_ns: 0 })
     }
 
     /// Returns the number of packets so far.
@@ -149,7 +150,8 @@ impl Source {
             let (used, found) = match self.reader.next() {
                 Ok((used, block)) => {
                     let interfaces = (&mut self.interfaces, &mut self.section);
-                    let found = read_block(&block, interfaces, &mut self.packets, &mut take);
+                    let latest = (&mut self.packets, &mut self.at_ns);
+                    let found = read_block(&block, interfaces, latest, &mut take);
                     (used, found)
                 }
                 Err(PcapError::Eof) => return Ok(None),
@@ -179,15 +181,17 @@ impl Source {
 fn read_block<T>(
     block: &PcapBlockOwned<'_>,
     (interfaces, section): (&mut Vec<Interface>, &mut usize),
-    packets: &mut u64,
+    (packets, latest): (&mut u64, &mut i64),
     take: &mut impl FnMut(&Frame<'_>) -> T,
 ) -> BlockKind<T> {
-    let mut emit = |index: usize, stamp: u64, bytes: &[u8], original: u32| {
+    // A packet without a stamp has the time of the packet before it.
+    let mut emit = |index: usize, stamp: Option<u64>, bytes: &[u8], original: u32| {
         let Some(interface) = interfaces.get(index) else {
             return BlockKind::Bad("its interface has no description before it".to_owned());
         };
         *packets += 1;
-        let (link, at_ns) = (interface.link, interface.at_ns(stamp));
+        let (link, at_ns) = (interface.link, stamp.map_or(*latest, |it| interface.at_ns(it)));
+        *latest = at_ns;
         let (number, interface) = (*packets, index as u32);
         BlockKind::Packet(take(&Frame { number, link, interface, at_ns, bytes, original }))
     };
@@ -204,7 +208,7 @@ fn read_block<T>(
             let resolution = interfaces.first().map_or(1_000_000, |it| it.resolution);
             let fraction = u64::from(record.ts_usec).min(resolution - 1);
             let stamp = u64::from(record.ts_sec) * resolution + fraction;
-            emit(0, stamp, record.data, record.origlen)
+            emit(0, Some(stamp), record.data, record.origlen)
         }
         PcapBlockOwned::NG(Block::SectionHeader(_)) => {
             *section = interfaces.len();
@@ -219,10 +223,11 @@ fn read_block<T>(
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
             let stamp = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-            emit(*section + packet.if_id as usize, stamp, packet.packet_data(), packet.origlen)
+            let index = *section + packet.if_id as usize;
+            emit(index, Some(stamp), packet.packet_data(), packet.origlen)
         }
         PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
-            emit(*section, 0, packet.packet_data(), packet.origlen)
+            emit(*section, None, packet.packet_data(), packet.origlen)
         }
         PcapBlockOwned::NG(Block::Unknown(other)) => {
             if other.block_type == OBSOLETE_PACKET_BLOCK {
@@ -239,7 +244,10 @@ fn interface(described: &InterfaceDescriptionBlock<'_>, known: usize) -> Result<
     if known >= MAX_INTERFACES {
         return Err(format!("the file has more than {MAX_INTERFACES} interfaces"));
     }
-    let resolution = described.ts_resolution().filter(|units| *units > 0);
+    let resolution = match described.if_tsresol {
+        decimal @ 0..0x80 => 10_u64.checked_pow(u32::from(decimal)),
+        binary => 1_u64.checked_shl(u32::from(binary & 0x7f)),
+    };
     let name = described.if_name().and_then(Result::ok).map(str::to_owned);
     Ok(Interface {
         link: described.linktype.0,

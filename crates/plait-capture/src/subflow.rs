@@ -88,14 +88,15 @@ pub(crate) struct Subflow {
     pub(crate) ends: [SocketAddr; 2],
     /// The side that sent the SYN.
     pub(crate) opener: usize,
-    /// The file with its first packet. Packets in other files are copies.
-    pub(crate) file: usize,
+    /// The file whose packets count, of each side. Packets in other files are copies.
+    pub(crate) files: [Option<usize>; 2],
     pub(crate) interface: u32,
     pub(crate) handshake: Handshake,
     pub(crate) agreed: Agreed,
     /// Data of each side.
     pub(crate) halves: [Half; 2],
-    pub(crate) packets: u64,
+    /// Packets of each side.
+    pub(crate) packets: [u64; 2],
     pub(crate) first: Mark,
     pub(crate) last: Mark,
     pub(crate) reset: Option<Reset>,
@@ -109,12 +110,12 @@ impl Subflow {
         Subflow {
             ends,
             opener,
-            file: seen.file,
+            files: [None; 2],
             interface: seen.interface,
             handshake: Handshake::default(),
             agreed: Agreed::default(),
             halves: [Half::default(), Half::default()],
-            packets: 0,
+            packets: [0; 2],
             first: mark,
             last: mark,
             reset: None,
@@ -129,7 +130,7 @@ impl Subflow {
 
     /// Takes note of the handshake and of the options that MPTCP needs.
     pub(crate) fn on_flags(&mut self, side: usize, seen: &Seen) {
-        self.packets += 1;
+        self.packets[side] += 1;
         self.cut_packets += u64::from(seen.cut);
         self.last = Mark::of(seen);
         let flags = seen.segment.flags;
@@ -219,6 +220,15 @@ impl Subflow {
         Some((to.at_ns - from.at_ns).max(0))
     }
 
+    /// Returns the only side whose packets are in the capture; none if both are.
+    pub(crate) const fn only_from(&self) -> Option<usize> {
+        match self.packets {
+            [_, 0] => Some(0),
+            [0, _] => Some(1),
+            _ => None,
+        }
+    }
+
     /// Returns the RTT of the handshake in nanoseconds.
     pub(crate) fn handshake_rtt(&self) -> Option<i64> {
         let both = self.leg(0)? + self.leg(1)?;
@@ -228,6 +238,7 @@ impl Subflow {
     /// Returns the place of the capture for the data of `side`.
     pub(crate) fn vantage(&self, side: usize) -> Vantage {
         match (self.leg(side), self.leg(1 - side)) {
+            (Some(0), Some(0)) => Vantage::Unknown,
             (Some(own), Some(other)) if own * AT_END <= own + other => Vantage::Sender,
             (Some(own), Some(other)) if other * AT_END <= own + other => Vantage::Receiver,
             (Some(_), Some(_)) => Vantage::Between,

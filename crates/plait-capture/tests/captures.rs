@@ -183,11 +183,7 @@ fn several_files_are_one_capture() {
     assert_eq!(both.connections[0].duration_ms, one.connections[0].duration_ms);
     let copy = written("copy.pcapng", &format.file(&of(0), false));
     let twice = explained(&[first, copy]);
-    assert!(
-        twice.files[1].notes[0].contains("in an earlier file too"),
-        "{:?}",
-        twice.files[1].notes
-    );
+    assert!(twice.files[1].notes[0].contains("in another file too"), "{:?}", twice.files[1].notes);
     assert_eq!(twice.connections[0].paths[0].traffic.segments, 5);
 }
 

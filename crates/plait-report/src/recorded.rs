@@ -84,9 +84,9 @@ impl Recorded {
     /// If it cannot be read, or is not a file of events.
     pub fn open(file: &Path) -> Result<Recorded, Error> {
         let shown = file.display();
+        let allowed = "a capture, or a file that `plait run --events FILE` wrote";
         let unreadable = |error: &io::Error| {
             let problem = plait_lab::unreadable(error);
-            let allowed = "a capture, or a file that `plait run --events FILE` wrote";
             let problem = format!("{problem}\n  allowed: {allowed}");
             Error::File { contents: Contents::RecordedRun, file: file.to_owned(), problem }
         };
@@ -100,6 +100,9 @@ impl Recorded {
         if first.len() as u64 == LONGEST_HEADER && !first.ends_with(b"\n") {
             let most = Binary(LONGEST_HEADER);
             return Err(refused(&format!("the first line is larger than {most}, the limit")));
+        }
+        if first.is_empty() {
+            return Err(Error::Refused(format!("{shown}: it is empty\n  allowed: {allowed}")));
         }
         let opening: Option<Opening> = serde_json::from_slice(&first).ok();
         let opening = opening.filter(|it| it.schema == "plait.events/1").ok_or_else(|| {
@@ -167,5 +170,19 @@ impl Watch for Recorded {
 
     fn on_segment(&mut self, now: Time, hop: Hop, path: PathId, way: Direction, segment: &Segment) {
         self.log.on_segment(now, hop, path, way, segment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_named_as_such() {
+        let file = std::env::temp_dir().join(format!("plait-empty-{}.pcap", std::process::id()));
+        std::fs::write(&file, b"").unwrap();
+        let error = Recorded::open(&file).err().unwrap().to_string();
+        std::fs::remove_file(&file).unwrap();
+        assert!(error.contains(".pcap: it is empty\n  allowed: a capture"), "{error}");
     }
 }

@@ -49,6 +49,15 @@ impl Talk {
         }
     }
 
+    /// Returns the packets of the server, or those of the client.
+    pub fn of(&self, server: bool) -> Vec<Packet> {
+        let sent = |packet: &&Packet| {
+            let host = if self.v6 { packet.bytes[23] } else { packet.bytes[15] };
+            (host == 9) == server
+        };
+        self.packets.iter().filter(sent).cloned().collect()
+    }
+
     /// Waits.
     pub fn wait(&mut self, ms: u64) {
         self.now += ms * 1_000_000;

@@ -144,14 +144,14 @@ fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
         Some(Place::Between) => "captured between both ends",
         _ => "captured at an unknown place",
     };
-    let mut line = format!(
-        "{} from the {} in {}, {} Mbit/s, {place}",
-        bytes(data.bytes),
-        connection.sender,
-        millis(connection.duration_ms),
-        figure(data.goodput_mbps),
-    );
+    let mut line = format!("{} from the {}", bytes(data.bytes), connection.sender);
+    if connection.duration_ms > 0.0 {
+        let (time, rate) = (millis(connection.duration_ms), figure(data.goodput_mbps));
+        line.push_str(&format!(" in {time}, {rate} Mbit/s"));
+    }
+    line.push_str(&format!(", {place}"));
     match data.window_max_bytes {
+        Some(0) => {}
         Some(window) => line.push_str(&format!("; largest receive window {}", bytes(window))),
         None => line.push_str("; receive window unknown"),
     }

@@ -1,0 +1,300 @@
+//! Captures with a fault of the recording: one direction, copies, wrong times, missing packets.
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code, reason = "a test")]
+
+mod made;
+
+use made::{Format, Link, Packet, Talk, two_paths};
+use plait_capture::{CaptureExplanation, Place, explain};
+use std::fs;
+use std::path::PathBuf;
+
+fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("inputs");
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join(name);
+    fs::write(&file, bytes).unwrap();
+    file
+}
+
+fn explained(files: &[PathBuf]) -> CaptureExplanation {
+    explain(files, "command".to_owned(), &mut |_| true).unwrap()
+}
+
+fn of(name: &str, packets: &[Packet]) -> CaptureExplanation {
+    explained(&[written(name, &Format::USUAL.file(packets, false))])
+}
+
+/// Returns [`two_paths`] with another time for each packet.
+fn spaced(v6: bool) -> Talk {
+    let mut talk = two_paths(v6);
+    (0..).zip(&mut talk.packets).for_each(|(nth, packet)| packet.at_ns += nth * 1_000);
+    talk
+}
+
+/// Returns the document as JSON without files and packet numbers.
+fn comparable(mut document: CaptureExplanation) -> String {
+    document.files.clear();
+    for incident in document.connections.iter_mut().flat_map(|it| &mut it.incidents) {
+        (incident.first.file, incident.first.packet) = (0, 0);
+        (incident.last.file, incident.last.packet) = (0, 0);
+    }
+    serde_json::to_string_pretty(&document).unwrap()
+}
+
+#[test]
+fn one_direction_has_no_causes() {
+    let talk = two_paths(false);
+    let document = of("server.pcapng", &talk.of(true));
+    let expected = "The capture has only the packets from the server: 6.0 kB of data in ";
+    assert!(document.sentence.starts_with(expected), "{}", document.sentence);
+    assert_eq!(document.connections_found, 1, "the paths are joined by their numbers");
+    let connection = &document.connections[0];
+    assert!(connection.lost_time.is_empty() && connection.incidents.is_empty());
+    assert!(connection.paths.iter().all(|path| path.link_mbps.is_none()));
+    assert!(connection.fit.is_none());
+    let [note] = &connection.notes[..] else { panic!("{:?}", connection.notes) };
+    assert!(note.contains("only the packets from the server"), "{note}");
+    let document = of("client.pcapng", &talk.of(false));
+    assert!(document.connections[0].notes[0].contains("only the packets from the client"));
+    assert!(document.connections[0].lost_time.is_empty());
+}
+
+#[test]
+fn a_file_for_each_direction_is_one_capture() {
+    for v6 in [false, true] {
+        let talk = spaced(v6);
+        let file =
+            |name: &str, server: bool| written(name, &Format::USUAL.file(&talk.of(server), false));
+        let (server, client) = (file("out.pcapng", true), file("in.pcapng", false));
+        let expected = comparable(of("whole.pcapng", &talk.packets));
+        for files in [[server.clone(), client.clone()], [client, server]] {
+            let document = explained(&files);
+            assert!(document.files.iter().all(|file| file.notes.is_empty()));
+            assert!(comparable(document) == expected);
+        }
+    }
+}
+
+/// A path of which the capture has one direction has no causes of its own.
+#[test]
+fn one_direction_of_a_path_has_no_causes() {
+    let talk = two_paths(false);
+    let heard = talk.of(true).into_iter().map(|packet| packet.bytes);
+    let heard: Vec<Vec<u8>> = heard.collect();
+    let packets: Vec<Packet> = talk
+        .packets
+        .iter()
+        .filter(|packet| packet.path == 0 || heard.contains(&packet.bytes))
+        .cloned()
+        .collect();
+    let connection = &of("half.pcapng", &packets).connections[0];
+    assert_eq!(connection.paths.len(), 2);
+    assert!(
+        connection.notes[0].starts_with("On p2 the capture has only"),
+        "{:?}",
+        connection.notes
+    );
+    assert!(connection.incidents.iter().all(|it| it.path.as_deref() != Some("p2")));
+}
+
+/// Returns each packet twice; `change` makes the copy.
+fn twice(packets: &[Packet], change: impl Fn(&mut Packet)) -> Vec<Packet> {
+    let copies = packets.iter().flat_map(|packet| {
+        let mut copy = packet.clone();
+        change(&mut copy);
+        [packet.clone(), copy]
+    });
+    copies.collect()
+}
+
+#[test]
+fn copies_count_once() {
+    for v6 in [false, true] {
+        let talk = two_paths(v6);
+        let expected = comparable(of("once.pcapng", &talk.packets));
+        let routed = twice(&talk.packets, |copy| {
+            copy.at_ns += 3_000;
+            copy.bytes[if v6 { 7 } else { 8 }] -= 1;
+        });
+        let document = of("routed.pcapng", &routed);
+        let notes = &document.files[0].notes;
+        assert_eq!(notes[0], "20 segments are copies of others in the file, and count once.");
+        assert!(comparable(document) == expected);
+    }
+}
+
+/// With an identification, a copy may come later, and a retransmission has another one.
+#[test]
+fn the_identification_decides() {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 20);
+    for nth in 0..6 {
+        talk.plain(path);
+        let ident = if nth == 5 { 9 } else { nth + 1 };
+        talk.packets.last_mut().unwrap().bytes[4..6].copy_from_slice(&[0, ident]);
+        talk.wait(1);
+    }
+    let last = talk.packets.last().unwrap().clone();
+    let later = |ms: u64, ident: u8| {
+        let mut copy = last.clone();
+        copy.at_ns += ms * 1_000_000;
+        copy.bytes[5] = ident;
+        copy
+    };
+    let count = |copy: Packet| {
+        let packets = [&talk.packets[..], &[copy]].concat();
+        let document = of("ident.pcapng", &packets);
+        (document.connections[0].paths[0].traffic.segments, document.files[0].notes.len())
+    };
+    assert_eq!(count(later(300, 9)), (6, 1));
+    assert_eq!(count(later(300, 10)), (7, 0));
+    assert_eq!(count(later(2_000, 9)), (7, 0));
+    // Without an identification, 1 ms decides.
+    assert_eq!(count(later(2, 0)), (7, 0));
+}
+
+#[test]
+fn packets_are_sorted_by_time() {
+    let talk = spaced(false);
+    let path = |path: usize| talk.packets.iter().filter(move |it| it.path == path).cloned();
+    let expected = comparable(of("sorted.pcapng", &talk.packets));
+    for order in [[0, 1], [1, 0]] {
+        let packets: Vec<Packet> = order.into_iter().flat_map(path).collect();
+        let document = of("appended.pcapng", &packets);
+        let [note] = &document.files[0].notes[..] else { panic!("{:?}", document.files) };
+        assert!(note.contains("ms earlier than the packet before it."), "{note}");
+        assert!(comparable(document) == expected);
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_is_told() {
+    let mut talk = two_paths(false);
+    let expected = of("clock.pcapng", &talk.packets).connections[0].duration_ms;
+    talk.packets[12..].iter_mut().for_each(|packet| packet.at_ns -= 3_600_000_000_000);
+    let document = of("set.pcapng", &talk.packets);
+    let [note] = &document.files[0].notes[..] else { panic!("{:?}", document.files) };
+    assert!(
+        note.starts_with("Packet 13 is 3599.98 s earlier than packets of its subflow"),
+        "{note}"
+    );
+    let duration = document.connections[0].duration_ms;
+    assert!(duration > expected - 60.0 && duration <= expected, "{duration} {expected}");
+}
+
+/// Simple Packet Blocks have no times.
+#[test]
+fn a_file_without_times_has_no_durations() {
+    let mut talk = two_paths(false);
+    talk.packets.iter_mut().for_each(|packet| packet.at_ns = 0);
+    let document = of("timeless.pcapng", &talk.packets);
+    assert!(document.sentence.contains("have no times"), "{}", document.sentence);
+    let connection = &document.connections[0];
+    assert_eq!((connection.duration_ms, connection.data.goodput_mbps), (0.0, 0.0));
+    assert!(connection.incidents.is_empty() && connection.fit.is_none());
+    for path in &connection.paths {
+        assert_eq!((path.link_mbps, path.traffic.mean_mbps), (None, 0.0));
+        assert_eq!(path.place, Place::Unknown);
+    }
+    assert!(connection.notes[0].contains("the same time"), "{:?}", connection.notes);
+}
+
+#[test]
+fn a_packet_without_a_stamp_has_the_time_before_it() {
+    let talk = two_paths(false);
+    let mut file = Format::USUAL.file(&talk.packets[..9], false);
+    let packet = &talk.packets[9].bytes;
+    let len = packet.len().next_multiple_of(4) as u32 + 16;
+    for word in [3, len, packet.len() as u32] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(packet);
+    file.resize(file.len().next_multiple_of(4), 0);
+    file.extend(len.to_le_bytes());
+    let document = explained(&[written("simple.pcapng", &file)]);
+    assert_eq!((document.files[0].packets, document.files[0].segments), (10, 10));
+    assert!(document.files[0].notes.is_empty() && document.files[0].broken.is_none());
+}
+
+#[test]
+fn missing_bytes_are_counted() {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 20);
+    for round in 0..10 {
+        for _ in 0..4 {
+            talk.plain(path);
+        }
+        talk.wait(20);
+        talk.ack(path, None);
+        talk.wait(round);
+    }
+    let all = &of("all.pcapng", &talk.packets).connections[0];
+    assert!(all.notes.is_empty(), "{:?}", all.notes);
+    // Every fourth segment of each round, and the last round.
+    let kept = talk.packets.iter().enumerate();
+    let kept = kept.filter(|(at, it)| *at < 3 || it.bytes.len() < 500 || (at - 3) % 5 != 1);
+    let kept: Vec<Packet> = kept.map(|(_, packet)| packet.clone()).collect();
+    let notes = &of("some.pcapng", &kept).connections[0].notes;
+    assert_eq!(
+        notes[0],
+        "10000 bytes that its paths acknowledged are not in the capture, which lacks packets."
+    );
+}
+
+#[test]
+fn data_of_a_missing_path_is_counted() {
+    let talk = two_paths(false);
+    let first: Vec<Packet> = talk.packets.iter().filter(|it| it.path == 0).cloned().collect();
+    let connection = &of("first.pcapng", &first).connections[0];
+    assert_eq!(connection.paths.len(), 1);
+    // Pieces 0 to 3 are on this path; the last ACK of the file is for 4 of them.
+    assert!(connection.notes.is_empty(), "{:?}", connection.notes);
+    let second: Vec<Packet> = talk.packets.iter().filter(|it| it.path == 1).cloned().collect();
+    let connection = &of("second.pcapng", &second).connections[0];
+    let note = connection.notes.iter().find(|note| note.contains("on no path")).unwrap();
+    assert!(note.starts_with("2000 acknowledged bytes of the data"), "{note}");
+}
+
+/// Without handshakes, the data sequence numbers of 8 or of 4 bytes join the paths.
+#[test]
+fn a_capture_from_the_middle_has_one_connection() {
+    let talk = two_paths(false);
+    let document = of("middle.pcapng", &talk.packets[7..]);
+    assert_eq!(document.connections_found, 1);
+    assert_eq!(document.connections[0].paths.len(), 2);
+    assert!(document.connections[0].token.is_none());
+}
+
+#[test]
+fn a_length_beyond_the_packet_is_damage() {
+    for v6 in [false, true] {
+        let mut talk = two_paths(v6);
+        let bytes = &mut talk.packets[8].bytes;
+        let at = if v6 { 4 } else { 2 };
+        bytes[at..at + 2].copy_from_slice(&[0xff, 0xff]);
+        let document = of("long.pcapng", &talk.packets);
+        assert_eq!((document.files[0].packets, document.files[0].segments), (20, 19));
+        let note = &document.files[0].notes[0];
+        assert!(note.starts_with("1 packets have headers that contradict"), "{note}");
+    }
+}
+
+/// A unit of time may be a power of two.
+#[test]
+fn binary_units_of_time_are_read() {
+    let mut talk = two_paths(false);
+    let expected = of("decimal.pcapng", &talk.packets).connections[0].duration_ms;
+    for packet in &mut talk.packets {
+        let ns = packet.at_ns - 1_700_000_000_000_000_000;
+        packet.at_ns = (u128::from(ns) << 30).div_ceil(1_000_000_000) as u64;
+    }
+    let mut file = Format { link: Link::Raw, ..Format::USUAL }.file(&talk.packets, false);
+    for at in 0..file.len().min(200) {
+        if file[at..].starts_with(&[9, 0, 1, 0, 9]) {
+            file[at + 4] = 0x80 | 30;
+        }
+    }
+    let document = explained(&[written("binary.pcapng", &file)]);
+    assert!(document.files[0].broken.is_none(), "{:?}", document.files);
+    assert_eq!(document.connections[0].duration_ms, expected);
+}
