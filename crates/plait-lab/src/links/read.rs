@@ -116,10 +116,8 @@ impl Link {
             }
         }
         let lost = self.values.iter().find(|(key, known)| Kind::is_rate(key) && known.is_unknown());
-        if let Some((key, known)) = lost {
-            if values == Values::Middle {
-                return Err(self.unknown_rate(key, known));
-            }
+        if let (Some((key, known)), Values::Middle) = (lost, values) {
+            return Err(self.unknown_rate(key, known));
         }
         let name = PlacedText { place: self.place.clone(), text: self.name.clone() };
         Ok(RawPath { name, fields })
