@@ -535,6 +535,32 @@ fn a_capture_is_a_test() {
     assert_eq!((path.0, path.2.contains("the capture has it already")), (2, true), "{}", path.2);
 }
 
+/// One path has no row of a scheduler, and a damaged capture is not replayed.
+#[test]
+fn a_capture_that_schedulers_cannot_replay_is_no_test() {
+    let pcap = captured("one-path", &format!("{WIFI} --workload download:2MB"));
+    let asked = |args: &[&str]| {
+        let output = plait(args);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let expect = ["--expect", "ecf.completion_ms.median < 1500", "--runs", "2"];
+    let (code, error) = asked(&[&["regress", pcap.to_str().unwrap()], &expect[..]].concat());
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("`ecf`: unknown row (one path has no row of a scheduler)"), "{error}");
+    let what_if = ["explain", pcap.to_str().unwrap(), "--what-if", "ecf,slot", "--runs", "1"];
+    let (code, remark) = asked(&what_if);
+    assert_eq!(code, Some(0), "{remark}");
+    assert!(remark.contains("the fit has one path"), "{remark}");
+    assert!(remark.contains("no row of linux,ecf,slot"), "{remark}");
+    let bytes = fs::read(&pcap).unwrap();
+    let cut = file("cut.pcapng");
+    fs::write(&cut, &bytes[..bytes.len() - 10]).unwrap();
+    let (code, error) = asked(&[&["regress", cut.to_str().unwrap()], &expect[..]].concat());
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("a damaged capture is not replayed; `pcapfix`"), "{error}");
+    assert!(!error.contains("explained"), "{error}");
+}
+
 #[test]
 fn what_does_not_fit_a_capture_is_refused() {
     let pcap = captured("refused", &format!("{WIFI} {LTE} --workload download:100kB"));

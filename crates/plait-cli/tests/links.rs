@@ -65,6 +65,21 @@ fn an_unknown_rate_is_an_error_of_a_comparison_and_no_advice() {
     assert!(code == 0 && stdout.starts_with("Cannot tell: the rate of lte is unknown"), "{stdout}");
 }
 
+/// A bad range in a shared link has its place, and a bad name is refused before anything is written.
+#[test]
+fn errors_of_links_name_the_file_or_the_flag() {
+    let bad = LINKS.replacen("schema", "link = ['street:rate=9..10mbit']\nschema", 1);
+    let (code, _, stderr) = plait("bad-link", &bad, "advise --links links.toml");
+    assert!(code == 2 && stderr.contains("links.toml:1:8: link"), "{stderr}");
+    let (code, stdout, stderr) =
+        plait("bad-name", "1\n2\n", "measure import links.toml --name a/b");
+    assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains("--name: `a/b`: not a path's name"), "{stderr}");
+    let backwards = "advise --path a:rate=9mbit,rtt=20ms..10ms --path b:rate=9mbit,rtt=9ms";
+    let (_, _, stderr) = plait("backwards", LINKS, backwards);
+    assert!(stderr.contains("such as 20ms..25ms"), "{stderr}");
+}
+
 #[test]
 fn imports_become_a_file_that_a_comparison_takes() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("links-import");

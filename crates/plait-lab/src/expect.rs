@@ -315,7 +315,11 @@ fn row_name(
     }
     let Some(row) = known(given) else {
         let rows = names.rows.iter().map(String::as_str);
-        return Err(ScenarioError::unknown(place, "row", given, rows));
+        let what = match names.paths.as_slice() {
+            [_] => "row (one path has no row of a scheduler)",
+            _ => "row",
+        };
+        return Err(ScenarioError::unknown(place, what, given, rows));
     };
     if names.ccs.len() > 1 {
         let problem = "the report has this row once for each congestion controller";

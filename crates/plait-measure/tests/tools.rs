@@ -23,7 +23,7 @@ fn output(program: &str, arguments: &str) -> Option<String> {
 
 fn link(text: &str) -> Link {
     let input = Input { file: "sample", text, changed_s: 0, direction: Direction::Down };
-    join("loopback", &[read(&input).unwrap_or_else(|error| panic!("{error}\n{text}"))])
+    join("loopback", &[read(&input).unwrap_or_else(|error| panic!("{error}\n{text}"))]).link
 }
 
 /// Returns the number of a value without its unit.

@@ -124,12 +124,12 @@ impl Args {
     }
 
     fn draft(&self) -> Result<RawScenario, ScenarioError> {
-        let mut draft = match &self.links {
-            Some(file) if self.path.is_empty() => links(file, Values::Ranges)?,
-            _ => RawScenario::new(),
-        };
+        let mut draft = RawScenario::new();
         for (name, texts) in [("path", &self.path), ("link", &self.link)] {
             texts.iter().try_for_each(|text| draft.argument(name, text))?;
+        }
+        if let Some(file) = self.links.as_ref().filter(|_| self.path.is_empty()) {
+            draft.take_paths(links(file, Values::Ranges)?);
         }
         draft.argument("cc", &self.cc)?;
         Ok(draft)

@@ -105,22 +105,29 @@ pub(crate) fn run(request: CaptureRequest<'_>, console: Console) -> Result<(), F
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    complete(&explanation)
+    complete(&explanation, None)
 }
 
-/// Fails if a capture is damaged.
-pub(crate) fn complete(explanation: &CaptureExplanation) -> Result<(), Failure> {
+/// Fails if a capture is damaged. `consequence` is what follows, if not that what comes before is explained.
+pub(crate) fn complete(
+    explanation: &CaptureExplanation,
+    consequence: Option<&str>,
+) -> Result<(), Failure> {
     let mut files = explanation.files.iter();
     match files.find_map(|file| Some((file, file.broken.as_ref()?))) {
         None => Ok(()),
         Some((report, broken)) if report.kind.has_lines() => Err(Failure::Usage(format!(
-            "{}:{}: {}\n  the lines before it are explained",
-            report.file, broken.packet, broken.problem
+            "{}:{}: {}\n  {}",
+            report.file,
+            broken.packet,
+            broken.problem,
+            consequence.unwrap_or("the lines before it are explained")
         ))),
         Some((FileReport { file, .. }, broken)) => Err(Failure::Usage(format!(
-            "{file}: packet {}: {}\n  the packets before it are explained; `pcapfix` or \
-             `editcap` may repair the rest",
-            broken.packet, broken.problem
+            "{file}: packet {}: {}\n  {}; `pcapfix` or `editcap` may repair the rest",
+            broken.packet,
+            broken.problem,
+            consequence.unwrap_or("the packets before it are explained")
         ))),
     }
 }
@@ -157,6 +164,15 @@ fn predict(
     let compared = plait_lab::compare(&scenario, &Simulator, &control, &file::named)?;
     tally.clear();
     let command = scenario.command_line();
+    if let [path] = fit.paths.as_slice() {
+        let name = path.argument.split(':').next().unwrap_or_default();
+        console.remark(
+            1,
+            &format!(
+                "plait: --what-if: the fit has one path, {name}, so there is no row of {schedulers}"
+            ),
+        );
+    }
     match compared.reports().first() {
         Some(report) => Ok(predicted(fit, report, command)),
         None => Err(Failure::Peer("no run of the replay finished".to_owned())),

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let cancelled = progress::on_interrupt()?;
     let explanation = explain_capture::read(&args.files, "plait regress", cancelled)?;
-    explain_capture::complete(&explanation)?;
+    explain_capture::complete(&explanation, Some("a damaged capture is not replayed"))?;
     let fit = replay::fit_of(&explanation)?;
     let scenario = replay::scenario(fit, draft)?;
     if let Some(note) = &fit.note {

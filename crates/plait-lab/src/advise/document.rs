@@ -24,13 +24,16 @@ pub struct Advice {
     /// What is known of each path, as given: `rate=18mbit..25mbit,rtt=22ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
-    /// Cost of each path, or an empty list if no path has a cost or a quota.
+    /// Cost of each path, or an empty list if no path has a quota or costs more than another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<Price>,
+    /// Backup paths: they carry data only while all other paths are down. Empty if all paths are backups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backups: Vec<String>,
     /// The link that all paths share, if it carries less than the paths together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
-    /// Paths whose rate is unknown. Then nothing was run.
+    /// Paths whose rate is unknown in a direction. Then nothing was run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_rates: Vec<String>,
     /// The advice in a few sentences.
@@ -45,9 +48,14 @@ pub struct Advice {
     pub goals: Vec<GoalLine>,
     /// Changes that help without a second path or beside it, the best first.
     pub remedies: Vec<Remedy>,
-    /// True if draws are missing because the command was interrupted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub interrupted: bool,
+}
+
+impl Line {
+    /// Returns true if a value of the line stands for loads that do not end.
+    #[must_use]
+    pub fn fails(&self, value: f64) -> bool {
+        super::fails(&self.measure, value)
+    }
 }
 
 /// How the links were drawn.
@@ -57,6 +65,9 @@ pub struct Drawn {
     pub seed: u64,
     /// Links that were drawn.
     pub draws: u32,
+    /// True if draws are missing because the command was interrupted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
 }
 
 /// The result for a load.
@@ -70,9 +81,11 @@ pub struct Line {
     pub outage: bool,
     /// The measure.
     pub measure: String,
-    /// The best path alone, by the median over all draws.
+    /// The best path alone, by the median over all draws. A backup counts only if all paths are backups, and a path
+    /// whose quota the load exceeds only if there is no other.
     pub best_path: String,
-    /// Median of the best path alone over all draws, with plain TCP.
+    /// Median of the best path alone over all draws, with plain TCP. A load that does not end counts as an hour, and a
+    /// video that does not play as 0.001 Mbit/s.
     pub alone: f64,
     /// Median of both paths over all draws, with the default scheduler.
     pub bonded: f64,
@@ -81,7 +94,7 @@ pub struct Line {
     /// The same for the 99th percentile of the messages, or for the slowest tenth of the draws.
     pub tail: f64,
     /// How much better a second path is that is used only if the first one is down. Only for an outage of the
-    /// best path.
+    /// best path, and only if messages do not wait for its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Gain>,
     /// Share of the data on each path.
@@ -105,6 +118,10 @@ pub struct Choice {
     pub scheduler: String,
     /// The goal, as for `--goal`.
     pub goal: String,
+    /// The cost of each path, as for `--cost`. A backup costs more than all other paths, so it carries data only while they
+    /// are down. Empty if all paths are free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<u32>,
 }
 
 /// What a path costs.
@@ -115,6 +132,9 @@ pub struct Price {
     /// The payload that each end may send over the path, as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<String>,
+    /// Loads that exceed the quota alone in most draws, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceeded_by: Vec<String>,
 }
 
 /// The result of a load with a goal.
@@ -158,6 +178,8 @@ pub enum Verdict {
     Nothing,
     /// The links are not known well enough.
     Unclear,
+    /// In an outage, messages wait for its end, because the other paths carry too little.
+    Stalled,
 }
 
 /// A path that connections should begin on in place of the first one.
@@ -176,6 +198,9 @@ pub struct FirstLine {
     pub load: String,
     /// How much better it is than on the first path, in the same draws.
     pub gain: Gain,
+    /// True if the load does not end on the first path in most draws.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only: bool,
 }
 
 /// A change that helps.

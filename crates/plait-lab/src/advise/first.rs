@@ -2,10 +2,11 @@
 
 use super::judge::NOTABLE;
 use super::loads::LOADS;
-use super::{FirstLine, FirstPath, Gain, Load, Maker, Played, Remedy, better, goals};
+use super::{FirstLine, FirstPath, Gain, Load, Maker, Played, Remedy, better, fails, goals};
 use crate::compare::World;
 use crate::error::ScenarioError;
 use crate::scenario::RawPath;
+use crate::stats::median;
 
 /// Returns the path that is better than the first one to begin on, over all draws; `None` if there is none, or a run was
 /// cancelled. A path that costs more than the first one, has a quota or is a backup is not taken for that.
@@ -43,7 +44,7 @@ pub(super) fn better_path<W: World>(
 
 /// Returns true if data may go to the path `other` at any time, and costs no more there than on the `first` one.
 fn may_be_first(first: &RawPath, other: &RawPath) -> bool {
-    let backup = other.field("backup").is_some_and(|it| it.text.trim() != "off");
+    let backup = goals::is_backup(other);
     let (first, other) = (goals::price(first), goals::price(other));
     !backup && other.quota.is_none() && other.cost <= first.cost
 }
@@ -56,7 +57,10 @@ pub(super) fn lines(load: &Load, played: &[&Played], paths: usize) -> Vec<FirstL
             Some(better(load.measure, *it.firsts.get(nth)?, *it.values.first()?))
         };
         let ratios: Vec<f64> = played.iter().filter_map(ratio).collect();
-        Some(FirstLine { load: load.name.to_owned(), gain: Gain::of(&ratios)? })
+        let first = |it: &&Played| it.values.first().copied();
+        let firsts: Vec<f64> = played.iter().filter_map(first).collect();
+        let only = median(&firsts).is_some_and(|it| fails(load.measure, it));
+        Some(FirstLine { load: load.name.to_owned(), gain: Gain::of(&ratios)?, only })
     };
     (0..paths.saturating_sub(1)).filter_map(line).collect()
 }
@@ -110,6 +114,7 @@ mod tests {
         let line = |&(low, median, high): &(f64, f64, f64)| FirstLine {
             load: "load".to_owned(),
             gain: Gain { median, low, high },
+            only: false,
         };
         let firsts: Vec<Vec<FirstLine>> =
             loads.iter().map(|gains| gains.iter().map(line).collect()).collect();

@@ -1,14 +1,16 @@
 //! The goal to take: what each goal makes of the loads, if paths have a price.
 
 use super::line::values_of;
-use super::{Advice, Gain, GoalLine, Line, Load, Played, Price, Verdict, better, judge};
+use super::{Advice, Choice, Gain, GoalLine, Line, Load, Played, Price, Verdict, better, judge};
 use crate::scenario::{Path, RawPath, RawScenario, Scenario};
 use plait_sched::Goal;
 
 /// The default goal.
 const USUAL: &str = "aggregate";
 /// The goal of links of which one is used at a time.
-const ONE_AT_A_TIME: &str = "handover";
+pub(super) const ONE_AT_A_TIME: &str = "handover";
+/// The goal with which a path that costs more than the others is a backup.
+const SPARED: &str = "thrifty";
 /// Goals whose bytes differ by less than this share of a load cost the same.
 const SAME_BYTES: f64 = 0.01;
 
@@ -34,14 +36,66 @@ pub(super) fn price(path: &RawPath) -> Price {
     Price {
         cost: path.field("cost").and_then(|it| it.text.trim().parse().ok()).unwrap_or(0),
         quota: path.field("quota").map(|it| it.text.clone()),
+        exceeded_by: Vec::new(),
     }
 }
 
-/// Returns the cost and the quota of each path; an empty list if no path has either.
+/// Returns the cost and the quota of each path; an empty list if no path has a quota or costs more than another.
 pub(super) fn prices(raw: &RawScenario) -> Vec<Price> {
     let prices: Vec<Price> = raw.paths.iter().map(price).collect();
-    let has_price = |it: &Price| it.cost > 0 || it.quota.is_some();
+    let least = prices.iter().map(|it| it.cost).min().unwrap_or(0);
+    let has_price = |it: &Price| it.cost > least || it.quota.is_some();
     if prices.iter().any(has_price) { prices } else { Vec::new() }
+}
+
+/// Removes equal costs, which are no price.
+pub(super) fn without_equal_costs(raw: &mut RawScenario) {
+    // An invalid cost counts as zero here, and stays for its error.
+    if prices(raw).is_empty() && raw.paths.iter().all(|it| price(it).cost > 0) {
+        raw.paths.iter_mut().for_each(|it| it.fields.retain(|(key, _)| key != "cost"));
+    }
+}
+
+/// Returns true if a path is used only while no other one works. The scenario refuses bad values before any run.
+pub(super) fn is_backup(path: &RawPath) -> bool {
+    path.field("backup").is_some_and(|it| !matches!(it.text.trim(), "off" | "false"))
+}
+
+/// Returns the names of the backup paths; an empty list if all paths are backups.
+pub(super) fn backups(raw: &RawScenario) -> Vec<String> {
+    let (backups, others): (Vec<&RawPath>, Vec<&RawPath>) =
+        raw.paths.iter().partition(|it| is_backup(it));
+    if others.is_empty() {
+        return Vec::new();
+    }
+    backups.iter().map(|it| it.name.text.clone()).collect()
+}
+
+/// Returns true if live commands can use the paths with a goal as they were simulated. They have no backup paths, but with
+/// these goals a path that costs more than all others carries data only while those are down.
+fn keeps_backups(goal: &str, advice: &Advice) -> bool {
+    advice.backups.is_empty() || [ONE_AT_A_TIME, SPARED].contains(&goal)
+}
+
+/// Returns the cost of each path for the goal to take; an empty list if all are free. A backup costs more than all other
+/// paths.
+fn costs(advice: &Advice) -> Vec<u32> {
+    let cost = |at: usize| advice.prices.get(at).map_or(0, |it| it.cost);
+    let is_backup = |at: &usize| advice.backups.contains(&advice.paths[*at]);
+    let all = 0..advice.paths.len();
+    let most = all.clone().filter(|at| !is_backup(at)).map(cost).max().unwrap_or(0);
+    let costs: Vec<u32> = all
+        .map(|at| if is_backup(&at) { cost(at).max(most.saturating_add(1)) } else { cost(at) })
+        .collect();
+    if costs.iter().all(|it| *it == 0) { Vec::new() } else { costs }
+}
+
+/// Returns the scheduler, the goal and the costs to take; `None` if the links are not worth bonding, or if that is not
+/// clear.
+pub(super) fn choice(advice: &Advice) -> Option<Choice> {
+    let goal = advised(advice)?;
+    let scheduler = plait_sched::DEFAULT.to_owned();
+    Some(Choice { scheduler, goal: goal.to_owned(), costs: costs(advice) })
 }
 
 /// Returns the shared link of all paths, if it carries less than the paths together.
@@ -95,7 +149,8 @@ pub(super) fn lines(
     for it in &mut found {
         it.suffices = it.gain.median * judge::NOTABLE >= fastest;
     }
-    let sufficient = found.iter().enumerate().filter(|(_, it)| it.suffices);
+    let sufficient =
+        found.iter().enumerate().filter(|(_, it)| it.suffices && keeps_backups(&it.goal, advice));
     let candidates: Vec<(usize, f64)> =
         sufficient.map(|(at, it)| (at, cost(&it.path_bytes, prices))).collect();
     let all: f64 = line.path_bytes.iter().sum();
@@ -124,20 +179,23 @@ fn cheapest(candidates: &[(usize, f64)], same: f64) -> Option<usize> {
 /// Returns the goal to take; `None` if the links are not worth bonding, or if that is not clear.
 ///
 /// With prices it is the goal that suffices for the most loads; among equals, the one with the least bytes on paths
-/// with a price. Without prices it is the default if a load gains, and one path at a time if only outages do.
-pub(super) fn advised(advice: &Advice) -> Option<&'static str> {
-    let gains = |outage: bool| {
-        advice.lines.iter().any(|it| it.outage == outage && it.verdict == Verdict::Gain)
-    };
-    let speed = gains(false);
-    if !speed && !gains(true) {
+/// with a price. Without prices it is the default if a load gains, and one path at a time if only outages do. With a backup
+/// path, it is a goal that keeps it one.
+fn advised(advice: &Advice) -> Option<&'static str> {
+    let speed = advice.lines.iter().any(|it| !it.outage && it.verdict == Verdict::Gain);
+    if !speed && !advice.lines.iter().any(judge::is_kept_alive) {
         return None;
     }
     if advice.goals.is_empty() {
-        return Some(if speed { USUAL } else { ONE_AT_A_TIME });
+        return Some(match speed {
+            false => ONE_AT_A_TIME,
+            true if advice.backups.is_empty() => USUAL,
+            true => SPARED,
+        });
     }
     let of = |goal: &'static str| advice.goals.iter().filter(move |it| it.goal == goal);
     let words = Goal::ALL.iter().map(|(word, _)| *word);
+    let words = words.filter(|word| keeps_backups(word, advice));
     let most = words.clone().map(|goal| of(goal).filter(|it| it.suffices).count()).max()?;
     let mut candidates: Vec<(&'static str, f64)> = Vec::new();
     for goal in words.filter(|goal| of(goal).filter(|it| it.suffices).count() == most) {
@@ -155,7 +213,11 @@ mod tests {
 
     #[test]
     fn bytes_cost_what_their_path_costs_above_the_cheapest() {
-        let price = |cost, quota: Option<&str>| Price { cost, quota: quota.map(str::to_owned) };
+        let price = |cost, quota: Option<&str>| Price {
+            cost,
+            quota: quota.map(str::to_owned),
+            exceeded_by: Vec::new(),
+        };
         let bytes = [100.0, 10.0, 1.0];
         let costs = [price(1, None), price(1, Some("1MB")), price(4, None)];
         assert_eq!(cost(&bytes, &costs), 10.0 + 3.0);

@@ -1,7 +1,7 @@
 //! What the runs say: the gain by workload, and the advice that follows.
 
-use super::links::UPPER;
-use super::{Advice, Gain, Line, Load, Verdict};
+use super::links::{UPPER, Unknown};
+use super::{Advice, Gain, Line, Load, Verdict, goals};
 use crate::stats::{deviation, median, percentile};
 
 /// Smallest typical gain that is worth a second path, and smallest loss that speaks against it.
@@ -43,13 +43,35 @@ impl Gain {
     }
 }
 
+/// Returns true if the other paths keep the load of a line alive while its best path is down.
+pub(super) fn is_kept_alive(line: &Line) -> bool {
+    line.outage && line.verdict == Verdict::Gain && line.backup.is_some()
+}
+
+/// Returns the answer if rates are unknown: the paths with the direction and the remedy of the first one.
+pub(super) fn unknown(paths: &[(String, Unknown)]) -> String {
+    let Some((_, first)) = paths.first() else { return String::new() };
+    let same = paths.iter().filter(|it| it.1 == *first);
+    let names: Vec<&str> = same.map(|it| it.0.as_str()).collect();
+    let names = list(&names);
+    let (what, key, test) = match first {
+        Unknown::Both => {
+            return format!(
+                "Cannot tell: the rate of {names} is unknown. A ping does not show it; give rate=, or measure it \
+                 (plait measure)."
+            );
+        }
+        Unknown::Down => ("from server to client", "rate_down", "iperf3 -c HOST -J -R"),
+        Unknown::Up => ("from client to server", "rate_up", "iperf3 -c HOST -J"),
+    };
+    format!(
+        "Cannot tell: the rate of {names} {what} is unknown. Give {key}=, or measure it: {test} and plait measure \
+         import, or plait measure."
+    )
+}
+
 /// Returns the advice in a sentence: whether to bond, and for which workloads.
 pub(super) fn answer(advice: &Advice) -> String {
-    if let [unknown, ..] = advice.unknown_rates.as_slice() {
-        return format!(
-            "Cannot tell: the rate of {unknown} is unknown. A ping does not show it; give rate=, or measure it (plait measure)."
-        );
-    }
     if advice.lines.is_empty() {
         return "Cannot tell: interrupted before the first draw ended.".to_owned();
     }
@@ -59,9 +81,11 @@ pub(super) fn answer(advice: &Advice) -> String {
     };
     let (gains, losses, unclear) =
         (with(Verdict::Gain), with(Verdict::Loss), with(Verdict::Unclear));
-    let loads = advice.lines.iter().filter(|it| !it.outage).count();
-    let saved = |line: &&Line| line.outage && line.verdict == Verdict::Gain;
-    let outages = advice.lines.iter().filter(saved).count();
+    let of_loads = || advice.lines.iter().filter(|it| !it.outage);
+    let loads = of_loads().count();
+    if of_loads().all(|it| it.fails(it.alone) && it.fails(it.bonded)) {
+        return "Don't bond the links: no load ends on them, neither on one nor on all.".to_owned();
+    }
     // Two links with one bottleneck cannot be faster together. A wide interval comes from their uncertain rates then.
     let nothing =
         gains.is_empty() && advice.lines.iter().all(|it| it.outage || it.gain.median < NOTABLE);
@@ -102,10 +126,44 @@ pub(super) fn answer(advice: &Advice) -> String {
     if let Some(first) = advice.first.as_ref().filter(|_| !gains.is_empty()) {
         text += &format!(" Begin on {} (as the first --from or --path).", first.path);
     }
-    if gains.is_empty() && outages > 0 {
-        text += " As a backup, the second path keeps connections alive when the first one fails.";
+    if gains.is_empty() {
+        text += &kept_alive(advice);
+    }
+    let slower = slower_in_outages(advice);
+    if !slower.is_empty() {
+        text += &format!(" But {} get slower.", list(&slower));
     }
     text
+}
+
+/// Returns the sentence about an outage of the best path that the other paths bridge.
+fn kept_alive(advice: &Advice) -> String {
+    let Some(line) = advice.lines.iter().find(|it| is_kept_alive(it)) else {
+        return String::new();
+    };
+    let best = &line.best_path;
+    let others: Vec<&str> =
+        advice.paths.iter().filter(|it| *it != best).map(String::as_str).collect();
+    let (role, verb) = match others.len() {
+        1 => ("a backup", "keeps"),
+        _ => ("backups", "keep"),
+    };
+    format!(" As {role}, {} {verb} connections alive while {best} is down.", list(&others))
+}
+
+/// Returns the outages that get worse with the goal to take.
+fn slower_in_outages(advice: &Advice) -> Vec<&str> {
+    let Some(goal) = advice.take.as_ref().map(|it| it.goal.as_str()) else { return Vec::new() };
+    // Without prices only one path at a time differs from the lines, and it begins on the path that is best alone.
+    if advice.goals.is_empty() && goal == goals::ONE_AT_A_TIME {
+        return Vec::new();
+    }
+    let verdict = |line: &Line| {
+        let of_goal = advice.goals.iter().find(|it| it.load == line.name && it.goal == goal);
+        of_goal.map_or(line.verdict, |it| it.gain.verdict())
+    };
+    let lines = advice.lines.iter().filter(|it| it.outage && verdict(it) == Verdict::Loss);
+    lines.map(|it| it.name.as_str()).collect()
 }
 
 /// Joins names as in a sentence.

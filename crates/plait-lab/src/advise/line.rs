@@ -1,6 +1,7 @@
 //! The line of a load: what its runs over all draws say.
 
-use super::{Gain, Line, Load, Played, better};
+use super::loads::STALLED_MS;
+use super::{Advice, Gain, Line, Load, Played, Verdict, better};
 use crate::stats::{median, percentile};
 use plait_app::measure::is_higher_better;
 
@@ -11,20 +12,16 @@ pub(super) fn line(
     load: &Load,
     outage: Option<(usize, usize)>,
     played: &[&Played],
-    paths: &[String],
+    advice: &Advice,
 ) -> Option<Line> {
+    let paths = &advice.paths;
     let down = outage.map(|it| it.0);
     let measure = load.measure_of_line(down.is_some());
     let values = |of: usize| values_of(played, of, down.is_some());
     let bonded = values(0);
     let best = match outage {
         Some((_, own)) => own,
-        None => {
-            let rank = |path: &usize| median(&values(*path + 1)).unwrap_or(f64::NAN);
-            let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));
-            let all = 0..paths.len();
-            if is_higher_better(measure) { all.max_by(order)? } else { all.min_by(order)? }
-        }
+        None => best_alone(measure, played, advice)?,
     };
     let alone = values(best + 1);
     let ratios = |ours: &[f64], theirs: &[f64]| -> Vec<f64> {
@@ -41,6 +38,9 @@ pub(super) fn line(
         None => better(measure, slowest_tenth(measure, &bonded)?, slowest_tenth(measure, &alone)?),
     };
     let backups: Vec<f64> = played.iter().flat_map(|it| it.backups.iter().copied()).collect();
+    let is_stalled = |delay: f64| down.is_some() && delay >= STALLED_MS;
+    let backup_helps = down == Some(best) && median(&backups).is_some_and(|it| !is_stalled(it));
+    let stalled = is_stalled(median(&bonded)?);
     let means = |of: &dyn Fn(&Played) -> &[f64]| mean_of_each(played, paths.len(), of);
     Some(Line {
         name: match down {
@@ -55,13 +55,34 @@ pub(super) fn line(
         bonded: median(&bonded)?,
         gain,
         tail,
-        backup: Gain::live(&ratios(&backups, &alone), &alone, load).filter(|_| down == Some(best)),
+        backup: Gain::live(&ratios(&backups, &alone), &alone, load).filter(|_| backup_helps),
         shares: means(&|it: &Played| &it.shares),
         extra: played.iter().map(|it| it.extra).sum::<f64>() / played.len().max(1) as f64,
         path_bytes: means(&|it: &Played| &it.path_bytes),
         extra_bytes: means(&|it: &Played| &it.extra_bytes),
-        verdict: gain.verdict(),
+        verdict: match gain.verdict() {
+            Verdict::Gain if stalled => Verdict::Stalled,
+            verdict => verdict,
+        },
     })
+}
+
+/// Returns the best path alone, of those that the user spares least: a backup counts last, and then a path whose quota does
+/// not suffice.
+fn best_alone(measure: &str, played: &[&Played], advice: &Advice) -> Option<usize> {
+    let rank = |path: &usize| median(&values_of(played, *path + 1, false)).unwrap_or(f64::NAN);
+    let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));
+    let spared =
+        |path: usize| (advice.backups.contains(&advice.paths[path]), exceeds_quota(played, path));
+    let least = (0..advice.paths.len()).map(spared).min()?;
+    let all = (0..advice.paths.len()).filter(|path| spared(*path) == least);
+    if is_higher_better(measure) { all.max_by(order) } else { all.min_by(order) }
+}
+
+/// Returns true if a load exceeds the quota of a path alone in most draws.
+pub(super) fn exceeds_quota(played: &[&Played], path: usize) -> bool {
+    let draws = played.iter().filter(|it| it.over_quota.get(path) == Some(&true));
+    draws.count() * 2 > played.len()
 }
 
 /// Returns the measure of the line in every draw: of the default scheduler (0), or of a path alone (from 1).

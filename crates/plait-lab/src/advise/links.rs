@@ -37,8 +37,18 @@ pub(super) struct UncertainPath {
     queue_unknown: bool,
     /// Whether a loss must be drawn.
     loss_unknown: bool,
-    /// Whether nothing says how much the path carries.
-    pub(super) rate_unknown: bool,
+    /// The directions of which nothing says how much the path carries.
+    pub(super) unknown: Option<Unknown>,
+}
+
+/// The directions of an unknown rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unknown {
+    Both,
+    /// From server to client.
+    Down,
+    /// From client to server.
+    Up,
 }
 
 impl UncertainPath {
@@ -52,12 +62,18 @@ impl UncertainPath {
             for (key, given) in &path.fields {
                 fields.push((key.clone(), Given::read(key, given, spread)?));
             }
+            let known = |one: &str| recorded || has("rate") || has(one);
             Ok(UncertainPath {
                 name: path.name.text.clone(),
                 fields,
                 queue_unknown: !has("queue") && !has("profile"),
                 loss_unknown: !has("loss") && !has("profile"),
-                rate_unknown: !recorded && !has("rate") && !has("rate_down"),
+                unknown: match (known("rate_down"), known("rate_up")) {
+                    (true, true) => None,
+                    (true, false) => Some(Unknown::Up),
+                    (false, true) => Some(Unknown::Down),
+                    (false, false) => Some(Unknown::Both),
+                },
             })
         };
         raw.paths.iter().map(read).collect()
@@ -192,7 +208,16 @@ mod tests {
         assert!(queues[0] < 35.0 && queues[1_999] > 450.0, "{} {}", queues[0], queues[1_999]);
         let lossy = (0..1_000).filter(|seed| wifi.draw(*seed).iter().any(|it| it.0 == "loss"));
         assert!((450..550).contains(&lossy.count()));
-        assert!(path("wifi:rtt=20ms").unwrap().rate_unknown);
+        for (given, unknown) in [
+            ("rtt=20ms", Some(Unknown::Both)),
+            ("rate_down=9mbit", Some(Unknown::Up)),
+            ("rate_up=9mbit", Some(Unknown::Down)),
+            ("rate_up=9mbit,rate_down=9mbit", None),
+            ("rate=9mbit", None),
+            ("trace=a.csv", None),
+        ] {
+            assert_eq!(path(&format!("wifi:{given}")).unwrap().unknown, unknown, "{given}");
+        }
     }
 
     #[test]

@@ -84,6 +84,8 @@ struct Played {
     extra_bytes: Vec<f64>,
     /// The other goals in their order; empty if no path has a cost or a quota.
     goals: Vec<GoalRun>,
+    /// For each path, true if plain TCP on it alone exceeds its quota.
+    over_quota: Vec<bool>,
 }
 
 /// A run with a goal other than the default.
@@ -107,6 +109,13 @@ pub fn advise<W: World>(
     world: &W,
     control: &AdviceControl<'_>,
 ) -> Result<Advice, ScenarioError> {
+    let mut options = options.clone();
+    // Connections begin on a backup only if the order is kept.
+    if !options.keep_order {
+        options.raw.paths.sort_by_key(goals::is_backup);
+    }
+    let mut known = goals::known(&options.raw);
+    goals::without_equal_costs(&mut options.raw);
     let mut paths = UncertainPath::all(&options.raw, options.spread)?;
     if paths.len() < 2 {
         let place = Place::Argument("--path".to_owned());
@@ -114,9 +123,8 @@ pub fn advise<W: World>(
             ScenarioError::new(&place, Fault::Missing, "", "advice is about two links or more");
         return Err(error.allow("--path NAME:rate=RATE,rtt=TIME for each link"));
     }
-    let unknown: Vec<String> =
-        paths.iter().filter(|it| it.rate_unknown).map(|it| it.name().to_owned()).collect();
-    let mut options = options.clone();
+    let unknown: Vec<(String, links::Unknown)> =
+        paths.iter().filter_map(|it| Some((it.name().to_owned(), it.unknown?))).collect();
     // Only the short loads depend on the path on which connections begin.
     let searches = unknown.is_empty() && options.loads.is_empty() && !options.keep_order;
     let phases = if searches { 2 } else { 1 };
@@ -125,31 +133,31 @@ pub fn advise<W: World>(
     if let Some(at) = first.as_ref().and_then(|it| paths.iter().position(|p| p.name() == it.path)) {
         paths[..=at].rotate_right(1);
         options.raw.paths[..=at].rotate_right(1);
+        known[..=at].rotate_right(1);
     }
     let mut advice = Advice {
         schema: SCHEMA.to_owned(),
         command: options.command.clone(),
-        drawn: Drawn { seed: options.seed, draws: 0 },
+        drawn: Drawn { seed: options.seed, draws: 0, interrupted: false },
         first,
         paths: paths.iter().map(|it| it.name().to_owned()).collect(),
-        known: goals::known(&options.raw),
+        known,
         prices: goals::prices(&options.raw),
+        backups: goals::backups(&options.raw),
         shared: None,
-        unknown_rates: unknown,
-        answer: String::new(),
+        unknown_rates: unknown.iter().map(|it| it.0.clone()).collect(),
+        answer: judge::unknown(&unknown),
         take: None,
         lines: Vec::new(),
         goals: Vec::new(),
         remedies: Vec::new(),
-        interrupted: false,
     };
     if advice.unknown_rates.is_empty() {
         let maker = Maker { options: &options, paths: &paths, world, control, phases };
         run(&maker, &mut advice)?;
+        advice.take = goals::choice(&advice);
+        advice.answer = judge::answer(&advice);
     }
-    advice.answer = judge::answer(&advice);
-    advice.take = goals::advised(&advice)
-        .map(|goal| Choice { scheduler: plait_sched::DEFAULT.to_owned(), goal: goal.to_owned() });
     Ok(advice)
 }
 
@@ -175,7 +183,7 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
     let played: Vec<(u32, Vec<Played>)> = maker
         .draws(maker.phases - 1, &|draw| cases.iter().map(|case| maker.play(draw, case)).collect());
     advice.drawn.draws = u32::try_from(played.len()).unwrap_or(u32::MAX);
-    advice.interrupted = advice.drawn.draws < maker.total();
+    advice.drawn.interrupted = advice.drawn.draws < maker.total();
     let mut firsts: Vec<Vec<FirstLine>> = Vec::new();
     for (at, (load, down)) in cases.iter().enumerate() {
         let of_case: Vec<&Played> = played.iter().filter_map(|(_, all)| all.get(at)).collect();
@@ -183,13 +191,18 @@ fn run<W: World>(maker: &Maker<'_, W>, advice: &mut Advice) -> Result<(), Scenar
         let calls = advice.lines.iter().find(|it| it.name == CALLS.name);
         let own = calls.and_then(|it| advice.paths.iter().position(|path| *path == it.best_path));
         let outage = down.map(|path| (path, own.unwrap_or(path)));
-        if let Some(line) = line::line(load, outage, &of_case, &advice.paths) {
+        if let Some(line) = line::line(load, outage, &of_case, advice) {
             firsts.push(first::lines(load, &of_case, advice.paths.len()));
             advice.goals.extend(goals::lines(load, &line, &of_case, advice));
+            for (path, price) in advice.prices.iter_mut().enumerate() {
+                if down.is_none() && line::exceeds_quota(&of_case, path) {
+                    price.exceeded_by.push(line.name.clone());
+                }
+            }
             advice.lines.push(line);
         }
     }
-    if !advice.interrupted && all {
+    if !advice.drawn.interrupted && all {
         advice.remedies = maker.remedies(&played);
         advice.remedies.extend(first::remedy(&firsts, &advice.paths, &|_| true));
         advice.remedies.sort_by(|a, b| b.gain.total_cmp(&a.gain));
@@ -302,12 +315,16 @@ impl<W: World> Maker<'_, W> {
         for cell in cells(&scenario) {
             let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
             let bonded = matches!(cell.subject, Subject::Scheduler(_));
-            let measured = value(&outcome, load.measure, &scenario);
+            let measured = value(&outcome, load.measure);
             played.values.push(if bonded { load.model.live(measured) } else { measured });
             if let Some(tail) = load.tail {
-                played.tails.push(value(&outcome, tail, &scenario));
+                played.tails.push(value(&outcome, tail));
             }
-            if bonded {
+            if !bonded {
+                let path = scenario.paths.get(played.over_quota.len());
+                let quota = path.and_then(|it| it.usage.quota);
+                played.over_quota.push(quota.is_some_and(|it| first_time(&outcome) > it as f64));
+            } else {
                 played.extra = extra(&outcome.measures).unwrap_or(0.0);
                 let paths = &outcome.measures.paths;
                 played.shares = paths.iter().map(|path| path.path_share.unwrap_or(0.0)).collect();
@@ -342,7 +359,7 @@ impl<W: World> Maker<'_, W> {
         let cell = cells(&scenario).into_iter().next()?;
         let seed = run_seed(self.options.seed, draw);
         let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-        let value = value(&outcome, load.measure_of_line(down.is_some()), &scenario);
+        let value = value(&outcome, load.measure_of_line(down.is_some()));
         Some(load.model.live(value))
     }
 
@@ -358,7 +375,7 @@ impl<W: World> Maker<'_, W> {
         let seed = run_seed(self.options.seed, draw);
         let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
         let measure = load.measure_of_line(down.is_some());
-        let value = load.model.live(value(&outcome, measure, &scenario));
+        let value = load.model.live(value(&outcome, measure));
         Some(GoalRun { value, path_bytes: bytes(&outcome) })
     }
 
@@ -374,7 +391,7 @@ impl<W: World> Maker<'_, W> {
                     let cell = cells(&scenario).into_iter().next()?;
                     let seed = run_seed(self.options.seed, *draw);
                     let outcome = self.world.run_unless(&cell, seed, self.control.cancelled)?;
-                    let after = load.model.live(value(&outcome, load.measure, &scenario));
+                    let after = load.model.live(value(&outcome, load.measure));
                     Some(better(load.measure, after, before))
                 };
                 let first = played.iter().take(REMEDY_DRAWS as usize);
@@ -392,12 +409,19 @@ impl<W: World> Maker<'_, W> {
     }
 }
 
-/// Returns a measure of a run. A run that did not finish counts as its deadline, or as nothing achieved.
-fn value(outcome: &RunOutcome, measure: &str, scenario: &Scenario) -> f64 {
-    let worst = match is_higher_better(measure) {
-        true => 1e-3,
-        false => scenario.deadline().as_millis_f64(),
-    };
+/// The value of a run that did not end, if higher is better.
+const NOTHING: f64 = 1e-3;
+/// The value in ms of a run that did not end, if lower is better.
+const UNFINISHED_MS: f64 = 3_600_000.0;
+
+/// Returns true if a value of a measure stands for a run that did not end.
+fn fails(measure: &str, value: f64) -> bool {
+    if is_higher_better(measure) { value <= NOTHING } else { value >= UNFINISHED_MS }
+}
+
+/// Returns a measure of a run. A run that did not end has the worst value.
+fn value(outcome: &RunOutcome, measure: &str) -> f64 {
+    let worst = if is_higher_better(measure) { NOTHING } else { UNFINISHED_MS };
     let entry = MEASURES.iter().find(|entry| entry.name == measure);
     let Some(Value::Run(of)) = entry.map(|entry| entry.value) else { return worst };
     if !outcome.counts() {
@@ -409,6 +433,12 @@ fn value(outcome: &RunOutcome, measure: &str, scenario: &Scenario) -> f64 {
 /// Returns how much better `ours` is than `theirs`; above 1 is better.
 fn better(measure: &str, ours: f64, theirs: f64) -> f64 {
     if is_higher_better(measure) { ours / theirs } else { theirs / ours }
+}
+
+/// Returns the payload bytes of a run that are no retransmissions, rounded. A quota counts them.
+fn first_time(outcome: &RunOutcome) -> f64 {
+    let again = outcome.measures.retransmitted_share.unwrap_or(0.0);
+    (bytes(outcome).iter().sum::<f64>() * (1.0 - again)).round()
 }
 
 /// Returns the payload bytes of a run on each path.

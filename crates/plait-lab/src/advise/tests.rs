@@ -140,7 +140,7 @@ fn a_costly_path_that_gains_little_is_spared() {
     assert!(thrifty.suffices && (0.95..1.05).contains(&thrifty.gain.median), "{thrifty:?}");
     let down = of("calls while wifi is down", "thrifty");
     assert!(down.path_bytes[1] > 1e5 && down.gain.median > 1.2, "{down:?}");
-    assert_eq!(advice.prices[1], Price { cost: 1, quota: None });
+    assert_eq!((advice.prices[1].cost, &advice.prices[1].quota), (1, &None));
     let taken = goal(&advice).unwrap();
     let lte = |goal: &str| {
         let lines = advice.goals.iter().filter(|it| it.goal == goal);
@@ -187,6 +187,146 @@ fn an_unknown_rate_is_no_advice() {
     );
     assert!(advice.lines.is_empty() && advice.unknown_rates == ["b"]);
     assert_eq!(advice.take, None);
+}
+
+#[test]
+fn an_unknown_direction_is_named_with_its_remedy() {
+    let one_way = "rate_down=9mbit,rtt=30ms";
+    let advice = asked(&[&format!("a:{one_way}"), &format!("b:{one_way}")], 2).unwrap();
+    let start = "Cannot tell: the rate of a and b from client to server is unknown. Give rate_up=";
+    assert!(advice.answer.starts_with(start), "{}", advice.answer);
+    assert!(advice.answer.contains("iperf3 -c HOST -J and"), "{}", advice.answer);
+    let advice = asked(&["a:rate_up=9mbit,rtt=30ms", "b:rate=9mbit,rtt=30ms"], 2).unwrap();
+    assert!(advice.answer.contains("of a from server to client"), "{}", advice.answer);
+    assert!(advice.answer.contains("iperf3 -c HOST -J -R and"), "{}", advice.answer);
+}
+
+/// LTE is faster than the others, but the user spares it: it is not the baseline, and the goal to take keeps it a backup.
+#[test]
+fn a_backup_is_no_baseline_and_stays_a_backup() {
+    let paths = [
+        "lte:rate=40mbit,rtt=30ms,queue=100ms,loss=0%,backup",
+        "dsl:rate=10mbit,rtt=20ms,queue=100ms,loss=0%",
+        "cable:rate=10mbit,rtt=20ms,queue=100ms,loss=0%,backup=off",
+    ];
+    let advice = asked(&paths, 3).unwrap();
+    assert_eq!(advice.backups, ["lte"]);
+    assert_eq!(advice.paths.last().map(String::as_str), Some("lte"));
+    assert!(advice.lines.iter().all(|it| it.best_path != "lte"), "{advice:?}");
+    let large = line(&advice, "large downloads");
+    assert!(large.verdict == Verdict::Gain && large.path_bytes[2] == 0.0, "{large:?}");
+    let take = advice.take.clone().unwrap();
+    assert_eq!((take.goal.as_str(), &take.costs[..]), ("thrifty", &[0, 0, 1][..]));
+    // With prices, only goals that keep it a backup are taken.
+    let priced = [paths[0], paths[1], "cable:rate=10mbit,rtt=20ms,queue=100ms,loss=0%,cost=2"];
+    let advice = asked(&priced, 2).unwrap();
+    let take = advice.take.clone().unwrap();
+    assert!(["handover", "thrifty"].contains(&take.goal.as_str()), "{take:?}");
+    assert_eq!(take.costs, [0, 2, 3]);
+    let advised = advice.goals.iter().filter(|it| it.advised);
+    assert!(advised.into_iter().all(|it| ["handover", "thrifty"].contains(&it.goal.as_str())));
+}
+
+/// If all paths are backups, none is.
+#[test]
+fn a_backup_beside_backups_is_a_path() {
+    let link = "rate=10mbit,rtt=30ms,queue=100ms,loss=0%,backup";
+    let advice = asked(&[&format!("a:{link}"), &format!("b:{link}")], 2).unwrap();
+    assert!(advice.backups.is_empty() && goal(&advice) == Some("aggregate"), "{advice:?}");
+}
+
+/// The commands have no backup paths, but a cost with the goal thrifty sends the same data, except for copies.
+#[test]
+fn a_backup_is_a_cost_with_the_goal_thrifty() {
+    for (workload, measure) in
+        [("download:8MB", "completion_ms"), (CALLS.workload, "message_delay_p99_ms")]
+    {
+        let run = |lte: &str, goal: &str| {
+            let mut raw = RawScenario::new();
+            for (name, text) in [
+                ("path", "a:rate=10mbit,rtt=20ms,queue=100ms,down=3s..5s"),
+                ("path", "b:rate=10mbit,rtt=40ms,queue=100ms,down=3s..4s"),
+                ("path", lte),
+                ("workload", workload),
+                ("schedulers", plait_sched::DEFAULT),
+                ("goal", goal),
+                ("runs", "1"),
+            ] {
+                raw.argument(name, text).unwrap();
+            }
+            let cell = cells(&raw.build_with(&no_files).unwrap()).into_iter().next().unwrap();
+            let outcome = Simulator.run_unless(&cell, 1, &AtomicBool::new(false)).unwrap();
+            (outcome.measures.value(measure).unwrap(), outcome.measures.paths[2].sent_bytes)
+        };
+        let backup = run("lte:rate=20mbit,rtt=50ms,queue=100ms,backup", "aggregate");
+        let cost = run("lte:rate=20mbit,rtt=50ms,queue=100ms,cost=1", "thrifty");
+        assert!(backup.1 > 0 && cost.1 > 0, "{workload}");
+        assert!((0.8..1.25).contains(&(backup.0 / cost.0)), "{workload}: {backup:?} {cost:?}");
+    }
+}
+
+/// LTE alone would be fastest, but its quota does not suffice for a large download.
+#[test]
+fn a_path_is_no_baseline_beyond_its_quota() {
+    let wifi = "wifi:rate=8mbit,rtt=30ms,queue=100ms,loss=0%";
+    let of = |quota: &str| {
+        let lte = format!("lte:rate=40mbit,rtt=30ms,queue=100ms,loss=0%,quota={quota}");
+        let advice = asked(&[wifi, &lte], 2).unwrap();
+        let large = line(&advice, "large downloads");
+        (large.best_path.clone(), advice.prices[1].exceeded_by.contains(&large.name))
+    };
+    assert_eq!(of("1MB"), ("wifi".to_owned(), true));
+    assert_eq!(of("8MB"), ("lte".to_owned(), false));
+}
+
+#[test]
+fn a_path_that_delivers_nothing_keeps_nothing_alive() {
+    let wifi = "wifi:rate=20mbit,rtt=20ms,queue=100ms,loss=0%";
+    for dead in ["down=0s..", "loss=100%", "mtu=500"] {
+        let lte = format!("lte:rate=10mbit,rtt=60ms,{dead}");
+        let advice = asked(&[wifi, &lte], 2).unwrap();
+        assert!(!advice.answer.contains("alive"), "{dead}: {}", advice.answer);
+        let down = line(&advice, "calls while wifi is down");
+        assert_eq!((down.verdict, down.backup), (Verdict::Stalled, None), "{dead}");
+        assert_eq!(advice.take, None, "{dead}");
+    }
+    // A path of 1 kbit/s carries no call.
+    let advice = asked(&[wifi, "lte:rate=1kbit,rtt=60ms"], 2).unwrap();
+    assert!(!advice.answer.contains("alive") && advice.take.is_none(), "{}", advice.answer);
+    // The first path is dead: the other one makes loads possible.
+    let advice = asked(&["lte:rate=10mbit,rtt=60ms,loss=100%", wifi], 2).unwrap();
+    let first = advice.first.unwrap();
+    assert!(first.path == "wifi" && first.loads.iter().all(|it| it.only), "{first:?}");
+    let both = ["a:rate=9mbit,rtt=60ms,loss=100%", "b:rate=9mbit,rtt=60ms,down=0s.."];
+    assert!(asked(&both, 1).unwrap().answer.contains("no load ends"));
+}
+
+/// Two equal costs are no price, as without costs.
+#[test]
+fn equal_costs_are_no_price() {
+    let paths = |cost: &str| {
+        let of = |name: &str, rate: u32| format!("{name}:rate={rate}mbit,rtt=20ms{cost}");
+        let advice = asked(&[&of("a", 5), &of("b", 10)], 2).unwrap();
+        (advice.prices, advice.goals, advice.lines, advice.take)
+    };
+    let free = paths("");
+    assert!(free.0.is_empty() && free.1.is_empty());
+    assert_eq!(paths(",cost=3"), free);
+    assert!(asked(&["a:rate=5mbit,rtt=20ms,cost=x", "b:rate=5mbit,rtt=20ms,cost=x"], 1).is_err());
+}
+
+/// The other loads change little, but an outage harms more than without bonding.
+#[test]
+fn the_answer_names_an_outage_that_gets_worse() {
+    let mut advice = asked(&["a:rate=5mbit,rtt=20ms", "b:rate=10mbit,rtt=30ms"], 2).unwrap();
+    assert!(!advice.answer.contains("slower"), "{}", advice.answer);
+    let down = advice.lines.iter_mut().find(|it| it.name == "calls while b is down").unwrap();
+    down.verdict = Verdict::Loss;
+    let answer = judge::answer(&advice);
+    assert!(answer.ends_with(" But calls while b is down get slower."), "{answer}");
+    // One path at a time is not what the line shows.
+    advice.take.as_mut().unwrap().goal = "handover".to_owned();
+    assert!(!judge::answer(&advice).contains("slower"));
 }
 
 #[test]
@@ -287,7 +427,7 @@ fn an_interrupted_search_is_no_answer() {
     let progress = |done: usize, _: usize| cancelled.store(done >= 3, Ordering::Relaxed);
     let control = AdviceControl { progress: &progress, cancelled: &cancelled, read: &no_files };
     let advice = advise(&options, &Simulator, &control).unwrap();
-    assert!(advice.interrupted && advice.first.is_none() && advice.paths == ["a", "b"]);
+    assert!(advice.drawn.interrupted && advice.first.is_none() && advice.paths == ["a", "b"]);
     assert_eq!(advice.answer, "Cannot tell: interrupted before the first draw ended.");
     assert_eq!(advice.take, None);
 }

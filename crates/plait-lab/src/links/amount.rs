@@ -91,8 +91,14 @@ impl Range {
         (high, other): (f64, Unit),
     ) -> Result<Range, ScenarioError> {
         let refused = |problem: &str| {
-            let allowed = "an 80 % interval LOW..HIGH of values above zero, such as 18mbit..22mbit";
-            Err(given.error(Fault::Invalid, problem).allow(allowed))
+            let example = match kind {
+                Kind::Rate => "values above zero, such as 18mbit..22mbit",
+                Kind::Delay | Kind::Jitter => "times above zero, such as 20ms..25ms",
+                Kind::Queue => "times or sizes above zero, such as 50ms..200ms",
+                Kind::Share => "shares, such as 0.1%..0.5%",
+            };
+            let allowed = format!("an 80 % interval LOW..HIGH of {example}");
+            Err(given.error(Fault::Invalid, problem).allow(&allowed))
         };
         if unit != other {
             return refused("the ends of the range have different kinds of units");

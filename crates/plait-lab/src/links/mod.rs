@@ -14,7 +14,7 @@
 pub(crate) mod amount;
 mod read;
 
-pub use read::Values;
+pub use read::{Values, check_name};
 
 use crate::error::Place;
 use std::fmt::Write as _;
@@ -31,6 +31,8 @@ pub struct LinkFile {
     pub links: Vec<Link>,
     /// Links that several of them share, as for `--link`.
     pub shared: Vec<String>,
+    /// Their place, for messages.
+    shared_place: Option<Place>,
 }
 
 /// What is known of a link.

@@ -4,6 +4,7 @@ use super::amount::{Kind, Range, amount};
 use super::{Known, Link, LinkFile, SCHEMA, UNKNOWN};
 use crate::error::{Fault, Place, ScenarioError, unreadable};
 use crate::scenario::file::{Source, in_order};
+use crate::scenario::path_build;
 use crate::scenario::{
     PATH_KEYS, PathKey, PlacedText, RawPath, RawScenario, Reader, canonical, nearest_key,
 };
@@ -24,7 +25,7 @@ const HOW_TO_GET_A_RATE: &str = "a rate; measure it with `plait measure HOST --f
 pub enum Values {
     /// The best estimate. An unknown rate is an error.
     Middle,
-    /// The range, `LOW..HIGH`, if there is one. A path with an unknown rate has none.
+    /// The range, `LOW..HIGH`, if there is one. A path with an unknown rate has none in that direction.
     Ranges,
 }
 
@@ -60,6 +61,7 @@ impl LinkFile {
             }
         }
         file.shared = raw.values("link").iter().map(|it| it.text.clone()).collect();
+        file.shared_place = raw.values("link").first().map(|it| it.place.clone());
         let place = source.place(&(0..0), "");
         if file.links.is_empty() {
             let error = ScenarioError::new(&place, Fault::Missing, "", "the file has no link");
@@ -93,7 +95,10 @@ impl LinkFile {
     pub fn scenario(&self, values: Values) -> Result<RawScenario> {
         let mut raw = RawScenario::new();
         for text in &self.shared {
-            raw.argument("link", text)?;
+            match &self.shared_place {
+                Some(place) => raw.set("link", PlacedText::new(place, text))?,
+                None => raw.argument("link", text)?,
+            }
         }
         for link in &self.links {
             raw.paths.push(link.path(values)?);
@@ -111,12 +116,8 @@ impl Link {
             }
         }
         let lost = self.values.iter().find(|(key, known)| Kind::is_rate(key) && known.is_unknown());
-        if let Some((key, known)) = lost {
-            if values == Values::Middle {
-                return Err(self.unknown_rate(key, known));
-            }
-            // One direction alone says nothing about the path.
-            fields.retain(|(key, _)| !Kind::is_rate(key));
+        if let (Some((key, known)), Values::Middle) = (lost, values) {
+            return Err(self.unknown_rate(key, known));
         }
         let name = PlacedText { place: self.place.clone(), text: self.name.clone() };
         Ok(RawPath { name, fields })
@@ -161,6 +162,15 @@ impl Known {
             _ => value.clone(),
         }))
     }
+}
+
+/// Checks the name of a link that `argument` has.
+///
+/// # Errors
+/// If a path cannot have the name.
+pub fn check_name(argument: &str, name: &str) -> Result<()> {
+    let place = Place::Argument(argument.to_owned());
+    path_build::check_name(&PlacedText::new(&place, name), "path")
 }
 
 /// Reads a link: a table, or a text as for `--path`.

@@ -23,6 +23,8 @@ fn a_file_is_written_as_it_was_read() {
     let again = LinkFile::from_toml("links.toml", &home.to_toml()).unwrap();
     assert_eq!(again.to_toml(), home.to_toml());
     assert_eq!(again.shared, ["street:rate=50mbit"]);
+    assert!(super::check_name("--name", "wifi-2").is_ok());
+    assert!(super::check_name("--name", "a b").is_err());
     let rtt = again.links[0].value("rtt").unwrap();
     assert_eq!(rtt.range, Some(("21ms".to_owned(), "24ms".to_owned())));
     assert_eq!((rtt.source.as_str(), rtt.date.as_str()), ("ping", "2026-11-27"));
@@ -58,6 +60,10 @@ fn an_advice_gets_the_ranges() {
     assert!(texts.contains("rtt=21ms..24ms,rate_down=16mbit..25mbit,"), "{texts}");
     assert!(texts.contains("loss=0%..0.01%"), "{texts}");
     assert!(texts.contains("--path lte:rtt=60ms\n"), "{texts}");
+    // The known direction stays.
+    let one_way = "[[path]]\nname = 'a'\nrtt = '9ms'\nrate_down = '5mbit'\nrate_up = 'unknown'";
+    let raw = file(one_way).unwrap().scenario(Values::Ranges).unwrap();
+    assert_eq!(arguments(&raw), ["--path a:rtt=9ms,rate_down=5mbit"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod kind;
 pub(crate) mod lists;
 mod other_keys;
 mod path;
-mod path_build;
+pub(crate) mod path_build;
 mod path_keys;
 mod path_parse;
 mod placed_text;

@@ -81,7 +81,7 @@ fn fill(
     Ok(path)
 }
 
-fn check_name(given: &PlacedText, what: &str) -> Result<()> {
+pub(crate) fn check_name(given: &PlacedText, what: &str) -> Result<()> {
     let allowed = "letters, digits, `-` and `_`";
     if given.text.is_empty() {
         return Err(given.error(Fault::Missing, &format!("the {what} has no name")).allow(allowed));

@@ -211,8 +211,10 @@ fn until(given: &PlacedText) -> Result<Span> {
 fn names(scenario: &Scenario) -> Names {
     let paths: Vec<String> = scenario.paths.iter().map(|path| path.name.clone()).collect();
     let single = paths.iter().map(|path| format!("tcp:{path}"));
+    // One path needs no scheduler.
+    let schedulers = scenario.schedulers.iter().filter(|_| paths.len() > 1);
     Names {
-        rows: scenario.schedulers.iter().map(ToString::to_string).chain(single).collect(),
+        rows: schedulers.map(ToString::to_string).chain(single).collect(),
         ccs: scenario.ccs.iter().map(plait_cc::Spec::name).collect(),
         measures: MEASURES
             .iter()

@@ -49,11 +49,22 @@ pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
                 found.add(key, rate.at_least(1.05).times(1e3).rate(&origin), Worth::Direct);
             }
             None => {
-                found.lacks(key, "the log has no time under high load", &origin);
-                let remark = "unknown rate: the log has no time under high load; use the link while it is written";
-                found.remark = Some(remark.to_owned());
+                let why = match rates.len() {
+                    0 => "the log has no time under high load in this direction".to_owned(),
+                    few if few < MIN_SAMPLES => {
+                        format!(
+                            "the log has {few} samples under high load, and {MIN_SAMPLES} are needed"
+                        )
+                    }
+                    _ => "the log has no rates above zero under high load".to_owned(),
+                };
+                found.lacks(key, &why, &origin);
+                found.remark(&format!("unknown {key}: {why}"));
             }
         }
+    }
+    if found.remark.is_some() {
+        found.remark("load the link while the log is written");
     }
     let (down, up) = (column("DL_OWD_US"), column("UL_OWD_US"));
     let mut delays: Vec<f64> =

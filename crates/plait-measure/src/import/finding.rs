@@ -80,6 +80,14 @@ impl Finding {
         self.values.push((key, known, worth));
     }
 
+    /// Adds a remark.
+    pub(super) fn remark(&mut self, text: &str) {
+        self.remark = Some(match self.remark.take() {
+            Some(earlier) => format!("{earlier}; {text}"),
+            None => text.to_owned(),
+        });
+    }
+
     pub(super) fn lacks(&mut self, key: &'static str, why: &str, origin: &Origin) {
         self.add(key, Known::unknown(why, &origin.date), Worth::Nothing);
     }

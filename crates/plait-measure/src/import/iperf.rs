@@ -37,8 +37,8 @@ pub(super) fn read(input: &Input<'_>, test: &Value) -> Result<Finding, ImportErr
         some |= rate(&mut found, backward, test, names, overhead, udp, &origin);
     } else {
         found.lacks(backward, "the test sent one way only", &origin);
-        found.remark =
-            Some(format!("unknown {backward}: add a test of the other direction (iperf3 -R)"));
+        let test = if reverse { "iperf3 -c HOST -J" } else { "iperf3 -c HOST -J -R" };
+        found.remark(&format!("unknown {backward}: add a test of the other direction ({test})"));
     }
     if !some {
         let problem = "the test has no result";
@@ -86,7 +86,7 @@ fn rate(
         if lost < FULL_PERCENT {
             let sent = format!("the test sent {:.1} Mbit/s and lost {lost:.2} %", bps / 1e6);
             found.lacks(key, &format!("{sent}: the link may carry more"), origin);
-            found.remark = Some(format!("unknown {key}: {sent}; send more (iperf3 -u -b RATE)"));
+            found.remark(&format!("unknown {key}: {sent}; send more (iperf3 -u -b RATE)"));
             return true;
         }
         // The sum counts sent packets, unless the receiver's own count is there.

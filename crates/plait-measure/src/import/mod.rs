@@ -3,15 +3,14 @@
 mod autorate;
 mod finding;
 mod iperf;
+mod join;
 mod mahimahi;
 mod ping;
 mod sockets;
 mod speedtest;
 
 pub use finding::{Direction, Finding, ImportError, Input};
-
-use finding::Worth;
-use plait_lab::links::{Known, Link};
+pub use join::{Joined, join};
 
 /// The forms that are recognized, for messages.
 pub const FORMS: &str = "iperf3 JSON (iperf3 -J), ping output, Ookla JSON (speedtest --format=json), LibreSpeed JSON \
@@ -51,29 +50,6 @@ pub fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
     } else {
         Err(unknown(input, "its form is unknown"))
     }
-}
-
-/// Joins the findings of one link. Of two values of a key, the one that was measured for its own sake counts, and
-/// otherwise the later one.
-#[must_use]
-pub fn join(name: &str, findings: &[Finding]) -> Link {
-    let mut best: Vec<(&'static str, &Known, Worth)> = Vec::new();
-    for (key, known, worth) in findings.iter().flat_map(|it| &it.values) {
-        match best.iter_mut().find(|it| it.0 == *key) {
-            Some(earlier) if *worth >= earlier.2 => *earlier = (key, known, *worth),
-            Some(_) => {}
-            None => best.push((key, known, *worth)),
-        }
-    }
-    let mut link = Link::new(name);
-    // A trace is a rate, so an unknown rate beside it says nothing.
-    for (rate, trace) in [("rate_down", "trace"), ("rate_up", "trace_up")] {
-        if best.iter().any(|it| it.0 == trace) {
-            best.retain(|it| it.0 != rate || it.2 > Worth::Nothing);
-        }
-    }
-    best.into_iter().for_each(|(key, known, _)| link.set(key, known.clone()));
-    link
 }
 
 fn unknown(input: &Input<'_>, problem: &str) -> ImportError {

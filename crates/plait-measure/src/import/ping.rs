@@ -5,6 +5,8 @@ use crate::estimate::Estimate;
 
 /// Reason of a missing rate.
 const NO_RATE: &str = "ping shows no rate";
+/// Least number of pings that show a loss: one lost packet of fewer says next to nothing.
+const MIN_PINGS: u64 = 50;
 
 /// Reads the times of the answers and the lost ones.
 pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
@@ -37,22 +39,28 @@ pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
         let jitter = Estimate::spread(mean - rtt.value, 1.5);
         found.add("jitter", jitter.time(&origin), Worth::Indirect);
     }
-    if let Some(both) = Estimate::loss_percent(sent.saturating_sub(received), sent) {
+    let few = format!("{sent} pings are too few to show a loss");
+    if (1..MIN_PINGS).contains(&sent) {
+        for key in ["loss", "loss_up"] {
+            found.lacks(key, &few, &origin);
+        }
+    } else if let Some(both) = Estimate::loss_percent(sent.saturating_sub(received), sent) {
         // A ping is lost on either way.
         let one = |percent: f64| 100.0 * (1.0 - libm::sqrt(1.0 - percent / 100.0));
         let each = Estimate { value: one(both.value), low: one(both.low), high: one(both.high) };
         for key in ["loss", "loss_up"] {
-            found.add(key, each.share(&origin), Worth::Indirect);
+            found.add(key, each.share(&origin), Worth::Direct);
         }
     }
     for key in ["rate_down", "rate_up"] {
         found.lacks(key, NO_RATE, &origin);
     }
     found.lacks("queue", "ping shows no queue", &origin);
-    found.remark = Some(
-        "unknown rate: a ping does not show it; add a result of iperf3 or of a speed test"
-            .to_owned(),
-    );
+    found
+        .remark("unknown rate: a ping does not show it; add a result of iperf3 or of a speed test");
+    if received < sent && sent < MIN_PINGS {
+        found.remark(&format!("unknown loss: {few} (ping -c {MIN_PINGS})"));
+    }
     Ok(found)
 }
 

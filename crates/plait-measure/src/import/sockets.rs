@@ -6,11 +6,15 @@ use crate::estimate::Estimate;
 /// Bytes of IP and TCP headers with timestamps.
 const HEADERS: f64 = 52.0;
 
+/// Sent bytes from which on a connection shows its link.
+const MUCH: f64 = 1e5;
+
 /// Reads the connection that sent the most bytes.
 pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
-    let lines = input.text.lines().filter(|line| line.contains("rtt:") && line.contains("cwnd:"));
-    let sent = |line: &&str| field(line, "bytes_sent:").unwrap_or(0.0);
-    let Some(line) = lines.max_by(|a, b| sent(a).total_cmp(&sent(b))) else {
+    let all = connections(input.text);
+    let sent = |line: &str| field(line, "bytes_sent:").unwrap_or(0.0);
+    let Some((address, line)) = all.iter().copied().max_by(|a, b| sent(a.1).total_cmp(&sent(b.1)))
+    else {
         let problem = "no connection has its values";
         return Err(ImportError::new(input, problem, "print them with `ss -tin`"));
     };
@@ -42,13 +46,28 @@ pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
         }
         None => {
             found.lacks(rate, "the application or the window limited the connection", &origin);
-            found.remark = Some(format!(
+            found.remark(&format!(
                 "unknown {rate}: the link did not limit the connection; run `ss -tin` during a bulk transfer"
             ));
         }
     }
     found.lacks(other, "the connection sent one way only", &origin);
-    if let Some(sent) = field(line, "bytes_sent:").filter(|sent| *sent >= 1e5) {
+    let mut others: Vec<&str> = all
+        .iter()
+        .filter(|it| it.0 != address && sent(it.1) >= MUCH)
+        .map(|it| it.0)
+        .filter(|it| !it.is_empty())
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() {
+        let others = others.join(" and ");
+        found.remark(&format!(
+            "only the connections of {address} count; those of {others} may use another link: import each link from a \
+             file of its own (ss -tin src ADDRESS)"
+        ));
+    }
+    if let Some(sent) = field(line, "bytes_sent:").filter(|sent| *sent >= MUCH) {
         let again = field(line, "bytes_retrans:").unwrap_or(0.0);
         // Full queues lose packets too, so this is the most that the link loses by itself.
         let most = (100.0 * again / sent).clamp(0.01, 99.0);
@@ -56,6 +75,27 @@ pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
         found.add(loss, share.share(&origin), Worth::Indirect);
     }
     Ok(found)
+}
+
+/// Returns the local address and device of each connection, such as `10.0.0.2%wlan0`, and the line with its values. The
+/// address is empty if no line before has one.
+fn connections(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut address = "";
+    for line in text.lines() {
+        if line.starts_with(|it: char| it.is_ascii_alphabetic()) {
+            let port = |word: &&str| {
+                let end = word.rsplit_once(':').map(|it| it.1);
+                end.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+            };
+            let local = line.split_whitespace().find(port).and_then(|it| it.rsplit_once(':'));
+            address = local.map_or("", |it| it.0);
+        }
+        if line.contains("rtt:") && line.contains("cwnd:") {
+            found.push((address, line));
+        }
+    }
+    found
 }
 
 /// Returns the text after a name, up to the next blank.

@@ -58,7 +58,7 @@ fn ookla(input: &Input<'_>, test: &Value, origin: &Origin) -> Result<Finding, Im
     if let Some(percent) = test["packetLoss"].as_f64().filter(|it| (0.0..100.0).contains(it)) {
         // The number of packets is not known, and the loss is that of both ways.
         let loss = Estimate { value: percent, low: percent / 2.0, high: percent.max(0.1) };
-        found.add("loss", loss.share(origin), Worth::Indirect);
+        found.add("loss", loss.share(origin), Worth::Direct);
     }
     Ok(found)
 }

@@ -11,7 +11,7 @@ fn read_text(text: &str) -> Finding {
 
 /// Returns the value of a key, its range, and its day.
 fn of(finding: &Finding, key: &str) -> (String, String, String) {
-    let link = join("a", std::slice::from_ref(finding));
+    let link = join("a", std::slice::from_ref(finding)).link;
     let known = link.value(key).unwrap_or_else(|| panic!("no {key}"));
     let range = known.range.clone().map(|(low, high)| format!("{low}..{high}"));
     let value = known.value.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -34,8 +34,12 @@ fn a_ping_has_an_rtt_and_no_rate() {
     assert_eq!(of(&found, "rtt").0, "22.000ms");
     // The mean of the four answers is 24 ms, 2 ms above the least.
     assert_eq!(of(&found, "jitter").0, "2.000ms");
-    // One of five is lost on either way: 1 - sqrt(0.8).
-    assert_eq!(of(&found, "loss").0, "10.55728%");
+    // One of five says nothing about the loss.
+    assert_eq!(
+        (of(&found, "loss").0, of(&found, "loss_up").0),
+        ("unknown".into(), "unknown".into())
+    );
+    assert!(found.remark.as_ref().unwrap().contains("; unknown loss: 5 pings are too few"));
     for rate in ["rate_down", "rate_up"] {
         assert_eq!(of(&found, rate).0, "unknown");
     }
@@ -51,7 +55,11 @@ fn other_pings_are_read() {
     let quiet = "10 packets transmitted, 10 packets received, 0% packet loss\n\
         round-trip min/avg/max = 8.100/8.500/9.900 ms\n";
     let found = read_text(quiet);
-    assert_eq!((of(&found, "rtt").0, of(&found, "loss").0), ("8.100ms".into(), "0.00000%".into()));
+    assert_eq!((of(&found, "rtt").0, of(&found, "loss").0), ("8.100ms".into(), "unknown".into()));
+    let long =
+        quiet.replace("10 packets t", "100 packets t").replace("10 packets r", "80 packets r");
+    // One of five is lost on either way: 1 - sqrt(0.8).
+    assert_eq!(of(&read_text(&long), "loss").0, "10.55728%");
     let lost = "PING far\n\n3 packets transmitted, 0 received, 100% packet loss, time 2044ms\n";
     let error = read(&input("lost.txt", lost)).unwrap_err().to_string();
     assert!(error.contains("`lost.txt`: the ping has no answer\n  ping a host"), "{error}");
@@ -86,6 +94,8 @@ fn iperf3_gives_the_rate_of_its_direction() {
         (of(&found, "rtt").1, of(&found, "queue").0),
         ("12.000ms..24.000ms".into(), "60.000ms".into())
     );
+    let remark = found.remark.unwrap();
+    assert!(remark.ends_with("the other direction (iperf3 -c HOST -J)"), "{remark}");
     let both = end.to_owned() + r#","sum_received_bidir_reverse":{"bits_per_second":5000000}"#;
     let text = iperf(r#""protocol":"TCP","reverse":0"#, &[9.0, 18.0, 17.0, 19.0, 18.0], &both);
     let found = read_text(&text);
@@ -199,6 +209,14 @@ fn a_log_of_cake_autorate_has_rates_under_load() {
         ("cake-autorate log", "20.000mbit")
     );
     assert_eq!(of(&found, "rate_up").0, "unknown");
+    let remark = found.remark.clone().unwrap();
+    assert!(remark.starts_with("unknown rate_up: the log has no time under high load"), "{remark}");
+    let short: Vec<&str> = log.lines().take(18).collect();
+    let remark = read_text(&short.join("\n")).remark.unwrap();
+    assert!(
+        remark.contains("unknown rate_down: the log has 8 samples under high load"),
+        "{remark}"
+    );
     assert_eq!(
         of(&found, "rtt"),
         ("30.004ms".into(), "28.575ms..31.504ms".into(), "2026-11-20".into())
@@ -214,8 +232,18 @@ fn a_trace_stays_a_trace() {
     // Four packets of 12 kbit in 10 ms.
     assert!(found.remark.as_deref().unwrap().contains("4.80 Mbit/s"), "{found:?}");
     let ping = read_text(PING);
-    let link = join("lte", &[found, ping]);
+    let Joined { link, remarks } = join("lte", &[found.clone(), ping]);
     assert!(link.value("rate_down").is_none() && link.value("rtt").is_some(), "{link:?}");
+    assert!(remarks.is_empty(), "{remarks:?}");
+    // A measured rate beside it is left out, with a remark.
+    let libre = r#"{"ping":18.0,"jitter":2.0,"upload":8.0,"download":30.0}"#;
+    let Joined { link, remarks } = join("lte", &[found, read_text(libre)]);
+    assert!(link.value("rate_down").is_none() && link.value("rate_up").is_some(), "{link:?}");
+    assert_eq!(
+        remarks,
+        ["rate_down: the trace counts (Mahimahi trace: lte.down), and the mean rate is left out \
+          (LibreSpeed: sample)"]
+    );
     for (text, problem) in [
         ("7\n5\n", "line 2: the times fall"),
         ("0\n", "no time"),
@@ -233,11 +261,71 @@ fn what_a_tool_measures_for_its_own_sake_counts() {
     let iperf = read_text(&iperf(r#""protocol":"TCP","reverse":1"#, &[18.0; 5], end));
     let ping = read_text(PING);
     for order in [[ping.clone(), iperf.clone()], [iperf, ping]] {
-        let link = join("wifi", &order);
+        let link = join("wifi", &order).link;
         assert_eq!(link.value("rtt").unwrap().value.as_deref(), Some("22.000ms"));
         assert_eq!(link.value("rate_down").unwrap().value.as_deref(), Some("18.646mbit"));
         assert_eq!(link.value("queue").unwrap().value.as_deref(), Some("60.000ms"));
     }
+}
+
+/// Two tests of one rate: the mean, and a range that holds both. A remark says so if they disagree.
+#[test]
+fn tests_that_disagree_give_a_wide_range_and_a_remark() {
+    let test = |file: &str, mbit: f64| {
+        let text = format!(
+            r#"{{"timestamp":"2026-11-21T10:00:00Z","ping":18.0,"jitter":2.0,"upload":8.0,"download":{mbit}}}"#
+        );
+        read(&input(file, &text)).unwrap()
+    };
+    let (slow, fast) = (test("slow", 20.0), test("fast", 80.0));
+    let joined = join("a", &[slow.clone(), fast.clone()]);
+    assert_eq!(joined, join("a", &[fast, slow.clone()]));
+    let rate = joined.link.value("rate_down").unwrap();
+    // Payload to IP bytes: 1500 / 1448. The mean of 20 and 80 is 40 by logarithms.
+    assert_eq!(rate.value.as_deref(), Some("41.436mbit"));
+    assert_eq!(rate.range, Some(("18.016mbit".to_owned(), "95.304mbit".to_owned())));
+    assert_eq!(rate.source, "LibreSpeed: fast, LibreSpeed: slow");
+    assert_eq!(
+        joined.remarks,
+        [
+            "rate_down: the files disagree: 20.718mbit (LibreSpeed: slow) and 82.873mbit (LibreSpeed: fast); \
+          the range holds all"
+        ]
+    );
+    // Close results need no remark.
+    assert!(join("a", &[slow, test("other", 22.0)]).remarks.is_empty());
+}
+
+/// A speed test measures the loss; ss shows a limit of it only.
+#[test]
+fn a_measured_loss_counts_more_than_a_limit() {
+    let ookla = r#"{"ping":{"latency":12.5,"low":12.0},"download":{"bandwidth":2500000},
+        "upload":{"bandwidth":500000},"packetLoss":0.5}"#;
+    for all in [[read_text(ookla), read_text(SS)], [read_text(SS), read_text(ookla)]] {
+        let link = join("a", &all).link;
+        assert_eq!(link.value("loss").unwrap().value.as_deref(), Some("0.50000%"));
+    }
+}
+
+#[test]
+fn connections_over_another_device_are_named() {
+    let line = |sent: u64| {
+        format!(
+            "\t cubic rto:231 rtt:30.5/1.2 mss:1428 cwnd:120 bytes_sent:{sent} delivery_rate 20.5Mbps minrtt:22.1\n"
+        )
+    };
+    let two = |second: u64| {
+        format!(
+            "tcp ESTAB 0 0 10.0.0.2%wlan0:5000 10.0.0.1:443\n{}tcp ESTAB 0 0 [fd00::2]%wwan0:5001 [fd00::1]:443\n{}",
+            line(50_000_000),
+            line(second)
+        )
+    };
+    let remark = read_text(&two(30_000_000)).remark.unwrap();
+    assert!(remark.contains("only the connections of 10.0.0.2%wlan0 count"), "{remark}");
+    assert!(remark.contains("those of [fd00::2]%wwan0 may use another link"), "{remark}");
+    // A few bytes are no transfer.
+    assert_eq!(read_text(&two(300)).remark, None);
 }
 
 #[test]

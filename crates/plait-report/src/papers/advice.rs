@@ -3,11 +3,11 @@
 use super::super::page::escaped;
 use super::page;
 use crate::render::advice::{
-    ABOUT_COMMANDS, commands, goal, goals, goals_legend, legend, remedies, times, word,
+    ABOUT_COMMANDS, commands, goal, goals, goals_legend, legend, reached, remedies, times, word,
 };
-use crate::render::{bytes, figure};
+use crate::render::bytes;
 use plait_app::measure::MEASURES;
-use plait_lab::advise::{Advice, Line};
+use plait_lab::advise::{Advice, Line, Verdict};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("advice.css");
@@ -35,7 +35,7 @@ pub fn advice_page(advice: &Advice) -> String {
     );
     body.extend(goal(advice).map(|text| format!("<p>{}</p>\n", escaped(&text))));
     body.push_str("</header>\n");
-    if advice.interrupted {
+    if advice.drawn.interrupted {
         let draws = advice.drawn.draws;
         let _ = writeln!(body, "<p><strong>Interrupted after {draws} draws.</strong></p>");
     }
@@ -137,7 +137,7 @@ impl Scale {
 
     /// Draws the interval of a gain and its median. If the median lies beyond the scale, it is an arrow.
     fn bar(&self, line: &Line) -> String {
-        let (gain, class) = (line.gain, word(line.verdict));
+        let (gain, class) = (line.gain, class(line));
         let (low, high) = (self.x(gain.low), self.x(gain.high));
         let width = (high - low).max(2.0);
         let x = self.x(gain.median);
@@ -153,6 +153,14 @@ impl Scale {
             "<rect x=\"{low:.1}\" y=\"7\" width=\"{width:.1}\" height=\"12\" rx=\"2\" class=\"range {class}\"/>"
         );
         self.drawing(&interval(line), &(range + &mark))
+    }
+}
+
+/// Returns the class of a line in the styles.
+fn class(line: &Line) -> &'static str {
+    match line.verdict {
+        Verdict::Stalled => word(Verdict::Nothing),
+        verdict => word(verdict),
     }
 }
 
@@ -173,15 +181,15 @@ fn loads(body: &mut String, advice: &Advice, scale: &Scale) {
         };
         let _ = writeln!(
             rows,
-            "<tr><th>{}</th><td data-name=\"best path alone:\">{} {} {unit}</td>\
-             <td data-name=\"bonded:\">{} {unit}</td><td class=\"scale\">{}</td>\
+            "<tr><th>{}</th><td data-name=\"best path alone:\">{} {}</td>\
+             <td data-name=\"bonded:\">{}</td><td class=\"scale\">{}</td>\
              <td class=\"n {}\">{}</td><td data-name=\"tail\">{}</td>{backup}</tr>",
             escaped(&line.name),
             escaped(&line.best_path),
-            figure(line.alone),
-            figure(line.bonded),
+            reached(line, line.alone, unit),
+            reached(line, line.bonded, unit),
             scale.bar(line),
-            word(line.verdict),
+            class(line),
             interval(line),
             times(line.tail),
         );

@@ -12,7 +12,11 @@ pub fn text(advice: &Advice, width: usize, colour: bool) -> String {
     if !advice.lines.is_empty() {
         let table = table(advice);
         text += &format!("\n{}", table.to_text(width, colour));
-        let legend = legend(advice, &table.left_out(width));
+        let left_out = table.left_out(width);
+        let mut legend = legend(advice, &left_out);
+        if !left_out.is_empty() {
+            legend += &format!(" Not enough columns for: {}.", left_out.join(", "));
+        }
         text += &format!("\n{}\n", wrap(&legend, width).join("\n"));
     }
     if let Some(sentence) = goal(advice) {
@@ -110,6 +114,7 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::Loss => "loss",
         Verdict::Nothing => "nothing",
         Verdict::Unclear => "unclear",
+        Verdict::Stalled => "stalled",
     }
 }
 
@@ -130,7 +135,7 @@ fn table(advice: &Advice) -> Table {
         let emphasis = match line.verdict {
             Verdict::Gain => Emphasis::Best,
             Verdict::Loss => Emphasis::Bad,
-            Verdict::Nothing | Verdict::Unclear => Emphasis::None,
+            Verdict::Nothing | Verdict::Unclear | Verdict::Stalled => Emphasis::None,
         };
         table.row(emphasis, cells(line));
     }
@@ -142,20 +147,38 @@ fn cells(line: &Line) -> Vec<String> {
     let sent: Vec<String> = line.path_bytes.iter().map(|bytes| megabytes(*bytes)).collect();
     vec![
         line.name.clone(),
-        format!("{} {} {unit}", line.best_path, figure(line.alone)),
-        figure(line.bonded),
-        times(line.gain.median),
+        format!("{} {}", line.best_path, reached(line, line.alone, unit)),
+        reached(line, line.bonded, ""),
+        gain(line, line.gain.median),
         format!("{} to {}", times(line.gain.low), times(line.gain.high)),
-        times(line.tail),
+        gain(line, line.tail),
         line.backup.map_or_else(|| "-".to_owned(), |it| times(it.median)),
         format!("{} MB", sent.join("/")),
         percent(line.extra),
     ]
 }
 
+/// Formats a value of a line with its unit; `never` if loads do not end.
+pub(crate) fn reached(line: &Line, value: f64, unit: &str) -> String {
+    match line.fails(value) {
+        true => "never".to_owned(),
+        false => format!("{} {unit}", figure(value)).trim_end().to_owned(),
+    }
+}
+
+/// Formats a gain of a line; `-` if a load never ends on the best path alone.
+fn gain(line: &Line, ratio: f64) -> String {
+    if line.fails(line.alone) { "-".to_owned() } else { times(ratio) }
+}
+
 /// Formats a ratio of speeds: `1.31x`.
 pub(crate) fn times(ratio: f64) -> String {
-    if ratio < 10.0 { format!("{ratio:.2}x") } else { format!("{ratio:.0}x") }
+    match ratio {
+        it if it < 0.005 => "<0.01x".to_owned(),
+        it if it < 9.995 => format!("{it:.2}x"),
+        it if it < 1_000.0 => format!("{it:.0}x"),
+        _ => ">1000x".to_owned(),
+    }
 }
 
 /// Formats bytes in MB without the unit.
@@ -170,13 +193,23 @@ fn megabytes(bytes: f64) -> String {
 
 /// Explains the columns, except those that are left out.
 pub(crate) fn legend(advice: &Advice, left_out: &[&str]) -> String {
-    let interrupted = if advice.interrupted { ", interrupted" } else { "" };
+    let interrupted = if advice.drawn.interrupted { ", interrupted" } else { "" };
+    let draws = advice.drawn.draws;
+    let links = if draws == 1 { "link" } else { "links" };
     let mut text = format!(
-        "Over {} links drawn from what is known{interrupted}. gain: how much better the bonded links are than the best path alone \
+        "Over {draws} {links} drawn from what is known{interrupted}. gain: how much better the bonded links are than the best path alone \
          (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten gains. tail: the gain in \
          the slowest tenth of the draws, for calls in the slowest hundredth of the messages.",
-        advice.drawn.draws,
     );
+    if draws < SURE_DRAWS {
+        text += &format!(
+            " With fewer than {SURE_DRAWS} draws, the range is too narrow: use more --draws."
+        );
+    }
+    text += &baseline(advice);
+    for line in advice.lines.iter().filter(|it| it.verdict == Verdict::Stalled) {
+        text += &format!(" {}: messages wait for the end of the outage.", line.name);
+    }
     if let Some(sentence) = first_sentence(advice) {
         text += &format!(" {sentence}");
     }
@@ -192,6 +225,30 @@ pub(crate) fn legend(advice: &Advice, left_out: &[&str]) -> String {
     text
 }
 
+/// Returns the sentences about paths that are not the best path alone, because the user spares them.
+fn baseline(advice: &Advice) -> String {
+    let mut text = String::new();
+    if !advice.backups.is_empty() {
+        text += &format!(" {} {} not the best path alone.", backups(advice), be_backup(advice));
+    }
+    let quotas = advice.paths.iter().zip(&advice.prices);
+    for (path, price) in quotas.filter(|it| !it.1.exceeded_by.is_empty()) {
+        let loads = price.exceeded_by.join(", ");
+        text += &format!(" The quota of {path} does not suffice for {loads}.");
+    }
+    text
+}
+
+/// Returns the names of the backups.
+fn backups(advice: &Advice) -> String {
+    advice.backups.join(" and ")
+}
+
+/// Returns the predicate for the backups.
+fn be_backup(advice: &Advice) -> &'static str {
+    if advice.backups.len() == 1 { "is a backup, so it is" } else { "are backups, so they are" }
+}
+
 /// Returns the sentence about what else helps; `None` if nothing does.
 pub(crate) fn remedies(advice: &Advice) -> Option<String> {
     let each: Vec<String> = advice
@@ -205,13 +262,17 @@ pub(crate) fn remedies(advice: &Advice) -> Option<String> {
     (!each.is_empty()).then(|| format!("What else helps the bonded links: {}.", each.join("; ")))
 }
 
-/// Returns the loads that gain from another first path, with their ranges.
+/// Returns the loads that gain from another first path, with their ranges. A load that does not end on the first path
+/// has none.
 fn gains(first: &FirstPath) -> String {
     let loads: Vec<String> = first
         .loads
         .iter()
         .map(|it| {
             let Gain { median, low, high } = it.gain;
+            if it.only {
+                return format!("{} possible", it.load);
+            }
             format!("{} {} faster ({} to {})", it.load, times(median), times(low), times(high))
         })
         .collect();
@@ -246,14 +307,16 @@ pub(crate) fn commands(advice: &Advice) -> Vec<Command> {
     let each = |flag: &str| -> String {
         paths.iter().map(|path| format!(" --{flag} {}", quoted(path))).collect()
     };
+    let costs = advice.take.as_ref().map(|it| it.costs.as_slice()).unwrap_or_default();
     let prices = |name: fn(&str) -> String| -> String {
-        let of = advice.paths.iter().zip(&advice.prices).map(|(path, price)| {
+        let of = advice.paths.iter().enumerate().map(|(at, path)| {
             let name = name(path);
-            let cost = match price.cost {
+            let cost = match costs.get(at).copied().unwrap_or(0) {
                 0 => String::new(),
                 cost => format!(" --cost {name}={cost}"),
             };
-            let quota = price.quota.as_ref().map(|it| format!(" --quota {name}={it}"));
+            let quota = advice.prices.get(at).and_then(|it| it.quota.as_ref());
+            let quota = quota.map(|it| format!(" --quota {name}={it}"));
             cost + &quota.unwrap_or_default()
         });
         of.collect()
@@ -311,6 +374,8 @@ fn priced_names(advice: &Advice) -> String {
     names.join(" and ")
 }
 
+/// Draws from which on the ends of an 80 % interval are no longer its least and its largest values.
+const SURE_DRAWS: u32 = 10;
 /// The load whose bytes are in the text.
 const LARGE: &str = "large downloads";
 
@@ -326,7 +391,20 @@ fn large_download(paths: &[String], sent: &[f64]) -> String {
 
 /// Returns the sentences about the scheduler and the goal to take; `None` if there is none.
 pub(crate) fn goal(advice: &Advice) -> Option<String> {
-    let Choice { goal, scheduler } = advice.take.as_ref()?;
+    let mut text = goal_alone(advice)?;
+    if !advice.backups.is_empty() {
+        let backups = backups(advice);
+        let cost = if advice.backups.len() == 1 { "costs" } else { "cost" };
+        text += &format!(
+            " In the commands, {backups} {cost} more than all other paths: with this goal, data goes there only while those \
+             are down."
+        );
+    }
+    Some(text)
+}
+
+fn goal_alone(advice: &Advice) -> Option<String> {
+    let Choice { goal, scheduler, .. } = advice.take.as_ref()?;
     if advice.goals.is_empty() {
         return Some(match first_path(advice) {
             Some(first) => format!(
@@ -336,10 +414,9 @@ pub(crate) fn goal(advice: &Advice) -> Option<String> {
             None => {
                 let large = advice.lines.iter().find(|it| it.name == LARGE);
                 let sent = large.map(|it| large_download(&advice.paths, &it.path_bytes));
-                format!(
-                    "Take the scheduler {scheduler} with the goal {goal}. Both are defaults.{}",
-                    sent.unwrap_or_default()
-                )
+                let defaults = if goal == "aggregate" { " Both are defaults." } else { "" };
+                let sent = sent.unwrap_or_default();
+                format!("Take the scheduler {scheduler} with the goal {goal}.{defaults}{sent}")
             }
         });
     }

@@ -3,7 +3,7 @@
 use crate::console::{Console, check_writable, deliver};
 use crate::failure::Failure;
 use plait_app::file;
-use plait_lab::links::LinkFile;
+use plait_lab::links::{LinkFile, Values, check_name};
 use plait_measure::import::{Direction, Input, join, read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -52,6 +52,7 @@ enum Way {
 
 pub(super) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     check_writable("--output", args.output.as_deref())?;
+    check_name("--name", &args.name)?;
     let direction = match args.direction {
         Way::Down => Direction::Down,
         Way::Up => Direction::Up,
@@ -71,10 +72,11 @@ pub(super) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         findings.push(found);
     }
     let mut all = existing(args.output.as_deref())?;
-    all.merge(join(&args.name, &findings));
+    let joined = join(&args.name, &findings);
+    joined.remarks.iter().for_each(|it| console.remark(1, it));
+    all.merge(joined.link);
     let text = all.to_toml();
-    // A bad name is found when the file is read.
-    LinkFile::from_toml("--name", &text)?.scenario(plait_lab::links::Values::Ranges)?;
+    LinkFile::from_toml("--output", &text)?.scenario(Values::Ranges)?;
     deliver(&text, args.output.as_deref())
 }
 

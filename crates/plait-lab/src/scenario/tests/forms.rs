@@ -147,6 +147,9 @@ fn a_file_says_the_same_as_arguments() {
     let mut changed = file;
     changed.argument("runs", "5").unwrap();
     changed.argument("path", "wifi-home").unwrap();
+    // One path has no row of a scheduler.
+    assert!(changed.build_point(&read).unwrap_err().to_string().contains("`minrtt`: unknown row"));
+    changed.argument("expect", "tcp:wifi-home.completion_ms.p95 < 1").unwrap();
     let changed = changed.build_point(&read).unwrap();
     assert_eq!((changed.budget.runs, changed.paths.len()), (5, 1));
 }

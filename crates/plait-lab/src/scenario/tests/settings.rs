@@ -136,7 +136,7 @@ fn settings_are_refused_with_what_is_allowed() {
         ("jobs", "0", "from 1"),
         ("initial-window", "0", "from 1"),
         ("subflows", "9", "1 to 8, or mesh4"),
-        ("expect", "minrt.completion_ms < 1", "did you mean `minrtt`?"),
+        ("expect", "minrtt.completion_ms < 1", "one path has no row of a scheduler"),
         ("vary", "a.rt=1ms,2ms", "did you mean `rtt`?"),
         ("vary", "b.rtt=1ms,2ms", "unknown path"),
         ("vary", "a.rtt=1ms..2ms", "the number of points is missing"),
@@ -148,6 +148,10 @@ fn settings_are_refused_with_what_is_allowed() {
         assert!(message.contains(part), "{name} {text}: {message}");
         assert!(message.lines().count() <= 3, "{message}");
     }
+    let (a, b) = (("path", "a:rtt=1ms,rate=1mbit"), ("path", "b:rtt=1ms,rate=1mbit"));
+    let misspelt = ("expect", "minrt.completion_ms < 1");
+    let message = build(&[a, b, ("workload", "download:1MB"), misspelt]).unwrap_err().to_string();
+    assert!(message.contains("did you mean `minrtt`?"), "{message}");
     assert_eq!(build(&[]).unwrap_err().fault, Fault::Missing);
     let nine: Vec<String> = (0..9).map(|n| format!("p{n}:rtt=1ms,rate=1mbit")).collect();
     let nine: Vec<(&str, &str)> = nine.iter().map(|path| ("path", path.as_str())).collect();

@@ -2,7 +2,7 @@ use super::*;
 use plait_lab::advise::{Choice, Drawn, FirstLine, FirstPath, Price, Remedy};
 
 fn taken(goal: &str) -> Option<Choice> {
-    Some(Choice { scheduler: "slot".to_owned(), goal: goal.to_owned() })
+    Some(Choice { scheduler: "slot".to_owned(), goal: goal.to_owned(), costs: Vec::new() })
 }
 
 /// Returns the advice for two paths, of which the second one has a cost and a quota.
@@ -38,19 +38,20 @@ pub(crate) fn advice() -> Advice {
     Advice {
         schema: plait_lab::advise::SCHEMA.to_owned(),
         command: "plait advise --path 'wifi:rate=<5mbit>' --draws 9".to_owned(),
-        drawn: Drawn { seed: 1, draws: 9 },
+        drawn: Drawn { seed: 1, draws: 9, interrupted: false },
         first: None,
         paths: vec!["wifi".to_owned(), "lte".to_owned()],
         known: vec!["rate=20mbit..30mbit,rtt=22ms".to_owned(), "rate=8mbit,cost=2".to_owned()],
         prices: vec![
-            Price { cost: 0, quota: None },
-            Price { cost: 2, quota: Some("1GB".to_owned()) },
+            Price { cost: 0, quota: None, exceeded_by: Vec::new() },
+            Price { cost: 2, quota: Some("1GB".to_owned()), exceeded_by: Vec::new() },
         ],
+        backups: Vec::new(),
         shared: None,
         unknown_rates: Vec::new(),
         answer: "Bond the links: large downloads gain, and the other loads change little."
             .to_owned(),
-        take: taken("interactive"),
+        take: Some(Choice { costs: vec![0, 2], ..taken("interactive").unwrap() }),
         lines: vec![
             line("large downloads", gain(1.2, 1.5, 1.8), Verdict::Gain),
             line("video", gain(0.5, 0.98, 1.02), Verdict::Unclear),
@@ -61,7 +62,6 @@ pub(crate) fn advice() -> Advice {
             goal("large downloads", "thrifty", 1.0, 0.0, (false, false)),
         ],
         remedies: Vec::new(),
-        interrupted: false,
     }
 }
 
@@ -129,7 +129,7 @@ fn another_first_path_is_in_the_sentence_and_in_the_commands() {
     let usual = text(&advice, 200, false);
     assert!(usual.contains("--from wifi --from lte") && !usual.contains("to begin on"), "{usual}");
     let gain = Gain { low: 1.5, median: 1.9, high: 2.2 };
-    let small = FirstLine { load: "small downloads".to_owned(), gain };
+    let small = FirstLine { load: "small downloads".to_owned(), gain, only: false };
     let first = FirstPath { path: "lte".to_owned(), loads: vec![small] };
     advice.remedies = vec![Remedy {
         change: "to begin on lte (as the first --from or --path)".to_owned(),
@@ -155,4 +155,62 @@ fn another_first_path_is_in_the_sentence_and_in_the_commands() {
     for part in [begin, "--from lte --from wifi"] {
         assert!(better.contains(part), "{part}: {better}");
     }
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_backup_has_a_cost_in_the_commands() {
+    let mut advice = advice();
+    (advice.prices, advice.goals) = (Vec::new(), Vec::new());
+    advice.backups = vec!["lte".to_owned()];
+    advice.take = Some(Choice { costs: vec![0, 1], ..taken("thrifty").unwrap() });
+    let text = words(&text(&advice, 200, false));
+    for part in [
+        "with the goal thrifty. A large download",
+        "lte is a backup, so it is not the best path alone.",
+        "In the commands, lte costs more than all other paths: with this goal, data goes there only",
+        "--from wifi --from lte --cost lte=1 --goal thrifty",
+        "plait serve --listen ADDRESS:80 --to 127.0.0.1:8080 --cost NETWORK_OF_LTE=1 --goal thrifty",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("defaults"), "{text}");
+}
+
+#[test]
+fn the_legend_says_what_the_table_lacks() {
+    let mut advice = advice();
+    let narrow = words(&text(&advice, 80, false));
+    assert!(narrow.contains("Not enough columns for: backup, wifi/lte, extra."), "{narrow}");
+    assert!(!words(&text(&advice, 200, false)).contains("Not enough columns"));
+    advice.drawn.draws = 1;
+    advice.prices[1].exceeded_by = vec!["large downloads".to_owned()];
+    advice.lines[2].verdict = Verdict::Stalled;
+    let text = words(&text(&advice, 200, false));
+    for part in [
+        "Over 1 link drawn",
+        "With fewer than 10 draws, the range is too narrow",
+        "The quota of lte does not suffice for large downloads.",
+        "calls while wifi is down: messages wait for the end of the outage.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// An hour stands for a load that does not end, so ratios with it say nothing.
+#[test]
+fn a_load_that_does_not_end_has_no_ratio() {
+    let mut advice = advice();
+    advice.lines[0].alone = 3.6e6;
+    let text = words(&text(&advice, 200, false));
+    assert!(text.contains("large downloads wifi never 2000 -"), "{text}");
+    let gain = Gain { low: 900.0, median: 9_000.0, high: 9_900.0 };
+    assert_eq!((times(gain.median), times(0.001)), (">1000x".to_owned(), "<0.01x".to_owned()));
+    let small = FirstLine { load: "small downloads".to_owned(), gain, only: true };
+    advice.first = Some(FirstPath { path: "lte".to_owned(), loads: vec![small] });
+    let sentence = first_sentence(&advice).unwrap();
+    assert_eq!(sentence, "Bonded connections begin on lte, which makes small downloads possible.");
 }
