@@ -1,16 +1,15 @@
 //! One or more captures, merged by time, as connections.
 
 use crate::connection::Connection;
+use crate::counts::FileCounts;
 use crate::document::FileKind;
 use crate::held::{Change, Senders};
 use crate::joining::{Number, Numbers};
 use crate::opened::{Next, Opened};
-use crate::order::Disorder;
-use crate::packet::{Seen, Unread};
+use crate::packet::Seen;
 use crate::source::Broken;
 use crate::subflow::{Mark, Subflow};
 use plait_wire::{Flags, Mptcp};
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,52 +23,6 @@ const MAX_PATHS: usize = 64;
 
 /// Largest number of packets whose times are kept for the alignment with a trace of the kernel.
 const MAX_TIMES: usize = 4_000_000;
-
-/// Counts of a file.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct FileCounts {
-    pub(crate) kind: FileKind,
-    pub(crate) packets: u64,
-    pub(crate) segments: u64,
-    pub(crate) fragments: u64,
-    pub(crate) malformed: u64,
-    /// Packets that were cut before the TCP header's end.
-    pub(crate) cut: u64,
-    /// Segments whose options were cut.
-    pub(crate) cut_options: u64,
-    /// Packets of link types that are not supported, and the first such type.
-    pub(crate) unknown_link: (u64, Option<i32>),
-    /// Packets of a direction that another file has.
-    pub(crate) copies: u64,
-    /// Copies of packets of this file.
-    pub(crate) repeated: u64,
-    pub(crate) disorder: Disorder,
-    /// Packets of subflows beyond the limit.
-    pub(crate) not_followed: u64,
-    pub(crate) error: Option<Broken>,
-}
-
-impl FileCounts {
-    /// Counts a packet, and returns its segment.
-    pub(crate) fn sort<S: Borrow<Seen>>(&mut self, read: Result<S, Unread>) -> Option<S> {
-        match read {
-            Ok(seen) => {
-                self.segments += 1;
-                self.cut_options += u64::from(seen.borrow().cut);
-                return Some(seen);
-            }
-            Err(Unread::Other) => {}
-            Err(Unread::Fragment) => self.fragments += 1,
-            Err(Unread::Malformed) => self.malformed += 1,
-            Err(Unread::Cut) => self.cut += 1,
-            Err(Unread::Link(link)) => {
-                self.unknown_link.0 += 1;
-                self.unknown_link.1.get_or_insert(link);
-            }
-        }
-        None
-    }
-}
 
 /// The connections of all files.
 pub(crate) struct Captures {

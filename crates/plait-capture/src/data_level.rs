@@ -25,6 +25,19 @@ pub(crate) struct FirstSent {
     paths: u64,
 }
 
+/// The window of the receiver, as its acknowledgements tell it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct ReceiveWindow {
+    /// Its right edge; far away while the window is unknown.
+    pub(crate) edge: i64,
+    /// True if there was a window of an unknown scale.
+    pub(crate) is_lacking: bool,
+    /// The largest one in bytes, of those that are known.
+    most: u64,
+    /// Acknowledgements of data that leave less than a segment of it.
+    pub(crate) full: u64,
+}
+
 /// The data of one end.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct DataLevel {
@@ -37,12 +50,7 @@ pub(crate) struct DataLevel {
     sent: BTreeMap<i64, FirstSent>,
     /// Position of the next byte that the receiver expects.
     pub(crate) acked: i64,
-    /// Right edge of the receive window; far away while the window is unknown.
-    pub(crate) edge: i64,
-    /// True if there was a window of an unknown scale.
-    pub(crate) lacks_windows: bool,
-    /// Largest receive window in bytes, of those that are known.
-    pub(crate) max_window: u64,
+    pub(crate) window: ReceiveWindow,
     /// Bytes sent on one path after another path, for the first time on that path.
     pub(crate) reinjected_bytes: u64,
     pub(crate) reinjected_segments: u64,
@@ -56,8 +64,6 @@ pub(crate) struct DataLevel {
     pub(crate) gap_ages: Histogram,
     /// Bytes that were acknowledged and are on no path of the capture.
     pub(crate) unseen_bytes: u64,
-    /// Acknowledgements of data that leave less than a segment of window.
-    pub(crate) full_windows: u64,
 }
 
 /// Data that the capture has at the level of the connection.
@@ -159,16 +165,17 @@ impl DataLevel {
             // The DATA_FIN has a number too.
             self.unseen_bytes += self.seen.acknowledge(position.min(self.seen.next()));
         }
-        self.lacks_windows |= window.is_none();
-        self.max_window = self.max_window.max(window.unwrap_or(0));
         let edge = position.saturating_add(window.map_or(UNKNOWN_WINDOW, |window| window as i64));
-        self.edge = if self.lacks_windows { edge } else { self.edge.max(edge) };
-        self.full_windows += u64::from(self.edge - self.seen.next() < mss);
+        let known = &mut self.window;
+        known.is_lacking |= window.is_none();
+        known.most = known.most.max(window.unwrap_or(0));
+        known.edge = if known.is_lacking { edge } else { known.edge.max(edge) };
+        known.full += u64::from(known.edge - self.seen.next() < mss);
     }
 
     /// Returns the largest receive window in bytes; none if it is unknown.
     pub(crate) fn window(&self) -> Option<u64> {
-        (self.edge > 0 && !self.lacks_windows).then_some(self.max_window)
+        (self.window.edge > 0 && !self.window.is_lacking).then_some(self.window.most)
     }
 
     /// Returns the path that first sent the byte at `position`.
@@ -197,7 +204,7 @@ mod tests {
         data.on_mapped((1_150, true), 150, 0, 7);
         assert_eq!((data.reinjected_bytes, data.reinjected_segments), (100, 1));
         data.on_ack(300, Some(50), 10);
-        assert_eq!((data.acked, data.edge), (300, 350));
+        assert_eq!((data.acked, data.window.edge), (300, 350));
         assert!(data.on_mapped((u64::MAX / 3, true), 100, 0, 8).is_none());
     }
 

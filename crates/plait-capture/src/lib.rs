@@ -14,6 +14,7 @@ mod capture;
 mod cause;
 mod connection;
 mod copies;
+mod counts;
 mod data_level;
 mod document;
 mod fit;

@@ -1,11 +1,11 @@
 //! What is wrong with the input: the notes about files and connections.
 
-use crate::capture::{Captures, FileCounts};
+use crate::capture::Captures;
 use crate::connection::Connection;
+use crate::counts::FileCounts;
 use crate::document::{BrokenAt, FileReport};
 use crate::order::Disorder;
-use crate::report::host;
-use crate::sentence::time;
+use crate::sentence::{host, time};
 
 /// If the clock was set back more often, the packets of the file have no order.
 const MAX_SET_BACK: u64 = 8;
@@ -133,7 +133,7 @@ fn missing(connection: &Connection, side: usize) -> Vec<String> {
 /// Returns why the receive window is unknown, if it is.
 fn unknown_window(connection: &Connection) -> Option<String> {
     let receiver = 1 - connection.main_sender();
-    let lacks = connection.data[1 - receiver].lacks_windows;
+    let lacks = connection.data[1 - receiver].window.is_lacking;
     let mut flows = connection.subflows.iter();
     let flow = flows.find(|flow| lacks && flow.window_shift(receiver).is_none())?;
     let host = host(receiver);

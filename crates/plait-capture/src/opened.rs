@@ -1,7 +1,7 @@
 //! A file that is being read: its packets in the order of time.
 
-use crate::capture::FileCounts;
 use crate::copies::Copies;
+use crate::counts::FileCounts;
 use crate::document::FileKind;
 use crate::held::Change;
 use crate::log::{Entry, LogSource, is_log};

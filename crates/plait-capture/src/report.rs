@@ -10,7 +10,7 @@ use crate::document::{
 use crate::incidents::{Capacity, Found, find};
 use crate::kernel::{self, KernelDecisions};
 use crate::notes::{file, notes};
-use crate::sentence::{self, sentence};
+use crate::sentence::{self, host, sentence};
 use crate::subflow::{Mark, Subflow, Vantage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,11 +70,6 @@ fn largest(captures: &Captures) -> Vec<usize> {
     order
 }
 
-/// Returns the name of a side.
-pub(crate) const fn host(side: usize) -> &'static str {
-    if side == 0 { "client" } else { "server" }
-}
-
 fn ms(ns: f64) -> f64 {
     libm::round(ns / 1e3) / 1e3
 }
@@ -122,7 +117,7 @@ fn connection(connection: &Connection, captures: &Captures) -> ConnectionReport 
             gap_median_ms: gap(0.5),
             gap_p95_ms: gap(0.95),
             window_max_bytes: data.window(),
-            windows_full: data.full_windows,
+            windows_full: data.window.full,
         },
         paths,
         lost_time: causes(&found, &names),

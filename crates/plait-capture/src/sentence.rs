@@ -1,9 +1,8 @@
 //! The first sentence of an explanation, and those about resets.
 
-use crate::capture::FileCounts;
 use crate::connection::Connection;
+use crate::counts::FileCounts;
 use crate::document::{ConnectionReport, PacketId, PathReport, ResetReport};
-use crate::report::host;
 use plait_wire::ResetReason;
 
 /// A cause below this share of the duration is no main cause.
@@ -153,6 +152,11 @@ fn place(id: PacketId, files: &[FileCounts]) -> String {
         0 | 1 => format!("{noun} {}", id.packet),
         _ => format!("{noun} {} of file {}", id.packet, id.file),
     }
+}
+
+/// Returns the name of a side.
+pub(crate) const fn host(side: usize) -> &'static str {
+    if side == 0 { "client" } else { "server" }
 }
 
 fn size(bytes: u64) -> String {

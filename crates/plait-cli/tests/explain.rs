@@ -215,7 +215,7 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
                     .to_owned(),
             ],
         ),
-        (&empty, vec!["empty:1: it is no capture".to_owned()]),
+        (&empty, vec!["empty: it is empty".to_owned()]),
         (&binary, vec!["binary:1: it is no capture".to_owned()]),
         (
             &file.with_file_name("none"),

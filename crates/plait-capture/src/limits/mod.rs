@@ -174,7 +174,7 @@ impl Limits {
         if self.began.is_none() {
             (self.began, self.now) = (Some(event.at_ns), event.at_ns);
             self.packet = event.packet;
-            self.edge = self.edge.max(data.edge);
+            self.edge = self.edge.max(data.window.edge);
         }
         self.next = self.next.max(event.data.1);
         if event.fresh > 0 {
