@@ -128,13 +128,6 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     };
     all.extend(limits.log.stalls.iter().filter_map(|stall| judge.incident(stall, &capacities)));
     let mut all = joined(all);
-    // With damaged times, the time before a join may count twice.
-    let whole = (limits.finished - limits.began.unwrap_or(limits.finished)).max(0) as f64;
-    let sum: f64 = all.iter().filter_map(|it| it.cost_ns).sum();
-    if sum > whole {
-        let costs = all.iter_mut().filter_map(|it| it.cost_ns.as_mut());
-        costs.for_each(|cost| *cost *= whole / sum);
-    }
     let mut by_cause: BTreeMap<(Cause, Option<usize>), (f64, usize)> = BTreeMap::new();
     for incident in &all {
         let sum = by_cause.entry((incident.cause, incident.path)).or_default();

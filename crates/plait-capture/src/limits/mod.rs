@@ -127,25 +127,27 @@ impl Limits {
         rtt_ns: Option<i64>,
         packets: (Mark, Mark),
     ) {
-        if self.paths.len() <= path {
+        let known = self.paths.len();
+        if known <= path {
             self.paths.resize_with(path + 1, PathLimits::default);
         }
-        let was_open = self.paths[path].is_open();
-        self.paths[path].open(at_ns, rtt_ns);
-        let Some(began) = self.began.filter(|_| !was_open) else { return };
-        if began < self.now {
-            self.paths[path].add(Period {
-                label: Label::BeforeJoin,
-                blamed: Some(path),
-                holder: None,
-                from: began,
-                to: self.now,
-                bytes: 0,
-                packets,
-                window: 0,
-                unacked: 0,
-            });
+        // The time of the known paths is charged already, also before they open.
+        if let Some(began) = self.began.filter(|began| *began < self.now) {
+            for index in known..=path {
+                self.paths[index].add(Period {
+                    label: Label::BeforeJoin,
+                    blamed: Some(index),
+                    holder: None,
+                    from: began,
+                    to: self.now,
+                    bytes: 0,
+                    packets,
+                    window: 0,
+                    unacked: 0,
+                });
+            }
         }
+        self.paths[path].open(at_ns, rtt_ns);
     }
 
     /// Takes the reset of a path by a packet.
@@ -432,5 +434,42 @@ impl Limits {
             path.end(index, end);
         }
         self.commit(end, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The third path opens before the second one. The time of the second one before that counts once.
+    #[test]
+    fn the_time_before_a_join_counts_once() {
+        let (mut limits, data) = (Limits::default(), DataLevel::default());
+        let mark = |at_ns| Mark { file: 0, number: 1, at_ns };
+        let ms = 1_000_000;
+        for (nth, path) in [0, 2, 1].into_iter().enumerate() {
+            let (start, at_ns) = (nth as i64 * 1_000, nth as i64 * 100 * ms);
+            let event = DataEvent {
+                at_ns,
+                path,
+                next: 1_000,
+                data: (start, start + 1_000),
+                fresh: 1_000,
+                copy: false,
+                again: false,
+                missing_since: None,
+                gap_since: None,
+                at_receiver: false,
+                packet: mark(at_ns),
+            };
+            limits.on_data(&event, &data);
+        }
+        limits.finish(300 * ms, &data);
+        let before = limits.log.stalls.iter().filter(|it| it.whole.label == Label::BeforeJoin);
+        let mut times = [0; 3];
+        for (path, share) in before.flat_map(|stall| &stall.shares) {
+            times[*path] += share.time;
+        }
+        assert_eq!(times, [0, 200 * ms, 100 * ms]);
     }
 }
