@@ -20,7 +20,7 @@ CLASS = re.compile(r"(?<![\w.-])(?!tcp:)(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-
 FLAGS = ("--scheduler", "--schedulers", "--compare-with", "--what-if", "--port")
 """The flags that name schedulers."""
 LISTS = ("schedulers", "scheduler")
-"""The lists of schedulers, whose page a name asks for."""
+"""The names of the list of schedulers: ``plait list schedulers NAME`` shows a page."""
 
 
 def main() -> None:

@@ -141,7 +141,7 @@ impl Connection {
         ended && data.acked >= data.seen.next()
     }
 
-    /// A new subflow replaces those of the same hosts that were reset.
+    /// A new subflow replaces the reset subflows of the same hosts.
     fn replace_earlier(&mut self, index: usize) {
         let hosts = |flow: &Subflow| flow.ends.map(|end| end.ip());
         let own = hosts(&self.subflows[index]);
@@ -288,7 +288,7 @@ impl Connection {
         }
     }
 
-    /// Returns the only side whose packets are in the capture; none if both are.
+    /// Returns the side that sent all packets of the capture; none if both sides sent some.
     pub(crate) fn only_from(&self) -> Option<usize> {
         let first = self.subflows.first()?.only_from();
         first.filter(|_| self.subflows.iter().all(|flow| flow.only_from() == first))

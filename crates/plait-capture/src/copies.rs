@@ -17,7 +17,7 @@ struct Slot {
     at_ns: i64,
 }
 
-/// The latest packets of a file. A slot has the latest packet whose digest falls into it.
+/// The latest packets of a file. The digest of a packet gives its slot, and a slot has its latest packet.
 #[derive(Default)]
 pub(crate) struct Copies {
     slots: Vec<Slot>,

@@ -32,7 +32,7 @@ pub(crate) struct ReceiveWindow {
     pub(crate) edge: i64,
     /// True if there was a window of an unknown scale.
     pub(crate) is_lacking: bool,
-    /// The largest one in bytes, of those that are known.
+    /// The largest known one in bytes.
     most: u64,
     /// Acknowledgements of data that leave less than a segment of it.
     pub(crate) full: u64,

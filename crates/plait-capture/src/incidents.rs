@@ -52,7 +52,7 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// That of a path whose acknowledgements are not in the capture.
+    /// A path without its acknowledgements in the capture has this.
     const UNKNOWN: Capacity = Capacity { rate_bps: 0.0, is_known: false, rtt_ns: 0 };
 }
 

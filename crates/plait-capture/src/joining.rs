@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// Numbers of 8 bytes are those of one connection if the later one is at most so much larger.
+/// Two numbers of 8 bytes belong to one connection if the later one is larger by at most this.
 const WIDE_AFTER: u64 = 1 << 40;
-/// The same if it is smaller: a path may begin with older data.
+/// Or smaller by at most this: a path may begin with older data.
 const WIDE_BEFORE: u64 = 1 << 31;
 /// Numbers of 4 bytes are close with at most this difference.
 const CLOSE: u32 = 1 << 24;
@@ -65,8 +65,8 @@ impl Numbers {
         }
     }
 
-    /// Returns the side that sent numbers like these. `numbers` are those of one end of a subflow and of the other end.
-    /// A number of 8 bytes is enough. Of those with 4 bytes both must be close, and `shares_host` must be true.
+    /// Returns the side that sent numbers like these. `numbers` are from one end of a subflow and from the other end.
+    /// One number of 8 bytes is enough. With 4 bytes, both numbers must be close, and `shares_host` must be true.
     pub(crate) fn find(
         &self,
         numbers: [Option<Number>; 2],

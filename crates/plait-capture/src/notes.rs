@@ -91,7 +91,7 @@ fn disorder(disorder: &Disorder) -> Vec<String> {
     notes
 }
 
-/// Returns a note about the paths whose acknowledgements are not in the capture.
+/// Returns a note about paths without their acknowledgements in the capture.
 fn unanswered(connection: &Connection, side: usize, names: &[String]) -> Option<String> {
     let paths = connection.subflows.iter().zip(names);
     let paths = paths.filter(|(flow, _)| flow.only_from() == Some(side));

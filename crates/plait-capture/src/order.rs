@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 /// Largest number of packets of all files that wait to be sorted.
 pub(crate) const MAX_WAITING: usize = 131_072;
-/// Largest number of directions of a file whose times are known.
+/// Largest number of directions of a file with known times.
 const MAX_DIRECTIONS: usize = 40_000;
 /// If the packets of a direction go back by more than this time in nanoseconds, the clock was set back.
 const DISORDER_NS: i64 = 20_000_000;

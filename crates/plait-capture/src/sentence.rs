@@ -1,4 +1,4 @@
-//! The first sentence of an explanation, and those about resets.
+//! The first sentence of an explanation, and the sentences about resets.
 
 use crate::connection::Connection;
 use crate::counts::FileCounts;

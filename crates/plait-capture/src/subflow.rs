@@ -220,7 +220,7 @@ impl Subflow {
         Some((to.at_ns - from.at_ns).max(0))
     }
 
-    /// Returns the only side whose packets are in the capture; none if both are.
+    /// Returns the side that sent all packets of the capture; none if both sides sent some.
     pub(crate) const fn only_from(&self) -> Option<usize> {
         match self.packets {
             [_, 0] => Some(0),

@@ -3,24 +3,11 @@
 
 mod made;
 
-use made::{CLIENT_KEY, Format, Link, PIECE, SERVER_KEY, Talk, two_paths};
+use made::{CLIENT_KEY, Format, Link, PIECE, SERVER_KEY, Talk, explained, two_paths, written};
 use plait_capture::{CaptureExplanation, Cause, Place, Protocol, explain, is_capture};
 use plait_wire::ResetReason;
 use proptest::prelude::*;
 use std::fs;
-use std::path::PathBuf;
-
-fn written(name: &str, bytes: &[u8]) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("captures");
-    fs::create_dir_all(&dir).unwrap();
-    let file = dir.join(name);
-    fs::write(&file, bytes).unwrap();
-    file
-}
-
-fn explained(files: &[PathBuf]) -> CaptureExplanation {
-    explain(files, "command".to_owned(), &mut |_| true).unwrap()
-}
 
 /// Returns the document as JSON without what may differ between formats.
 fn comparable(mut document: CaptureExplanation) -> String {

@@ -7,7 +7,7 @@
 
 mod made;
 
-use made::{Format, Talk};
+use made::{Format, Talk, written};
 use plait_capture::{
     CaptureExplanation, ConnectionReport, KernelDecisions, KernelReport, Unexplained, explain,
     explain_with,
@@ -18,14 +18,6 @@ use std::path::{Path, PathBuf};
 
 fn recorded(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel").join(name)
-}
-
-fn written(name: &str, bytes: &[u8]) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("decisions");
-    fs::create_dir_all(&dir).unwrap();
-    let file = dir.join(name);
-    fs::write(&file, bytes).unwrap();
-    file
 }
 
 fn with(capture: &Path, trace: &Path) -> Result<CaptureExplanation, Unexplained> {

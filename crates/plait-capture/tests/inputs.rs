@@ -3,22 +3,8 @@
 
 mod made;
 
-use made::{Format, Link, Packet, Talk, two_paths};
-use plait_capture::{CaptureExplanation, Place, explain};
-use std::fs;
-use std::path::PathBuf;
-
-fn written(name: &str, bytes: &[u8]) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("inputs");
-    fs::create_dir_all(&dir).unwrap();
-    let file = dir.join(name);
-    fs::write(&file, bytes).unwrap();
-    file
-}
-
-fn explained(files: &[PathBuf]) -> CaptureExplanation {
-    explain(files, "command".to_owned(), &mut |_| true).unwrap()
-}
+use made::{Format, Link, Packet, Talk, explained, two_paths, written};
+use plait_capture::{CaptureExplanation, Place};
 
 fn of(name: &str, packets: &[Packet]) -> CaptureExplanation {
     explained(&[written(name, &Format::USUAL.file(packets, false))])

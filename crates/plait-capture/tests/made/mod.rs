@@ -1,11 +1,14 @@
 //! Conversations made by hand, and the files that contain them.
 
+use plait_capture::{CaptureExplanation, explain};
 use plait_wire::codec::{Headers, TcpChecksum, encode};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
     Payload, ResetReason, Segment, WireDsn,
 };
+use std::fs;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 pub const CLIENT_KEY: Key = Key(0x0102_0304_0506_0708);
 pub const SERVER_KEY: Key = Key(0x1112_1314_1516_1718);
@@ -439,4 +442,18 @@ impl Format {
         }
         file
     }
+}
+
+/// Writes a file of this test.
+pub fn written(name: &str, bytes: &[u8]) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join(name);
+    fs::write(&file, bytes).unwrap();
+    file
+}
+
+/// Returns the explanation of files that can be explained.
+pub fn explained(files: &[PathBuf]) -> CaptureExplanation {
+    explain(files, "command".to_owned(), &mut |_| true).unwrap()
 }

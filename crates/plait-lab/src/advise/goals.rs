@@ -72,7 +72,7 @@ pub(super) fn backups(raw: &RawScenario) -> Vec<String> {
 }
 
 /// Returns true if live commands can use the paths with a goal as they were simulated. They have no backup paths, but with
-/// these goals a path that costs more than all others carries data only while those are down.
+/// these goals a path that costs more than all others carries data only while the others are down.
 fn keeps_backups(goal: &str, advice: &Advice) -> bool {
     advice.backups.is_empty() || [ONE_AT_A_TIME, SPARED].contains(&goal)
 }

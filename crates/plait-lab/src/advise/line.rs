@@ -67,8 +67,8 @@ pub(super) fn line(
     })
 }
 
-/// Returns the best path alone, of those that the user spares least: a backup counts last, and then a path whose quota does
-/// not suffice.
+/// Returns the best path alone. A backup counts only if there is no other path, and a path with too small a quota only if
+/// there is no better one.
 fn best_alone(measure: &str, played: &[&Played], advice: &Advice) -> Option<usize> {
     let rank = |path: &usize| median(&values_of(played, *path + 1, false)).unwrap_or(f64::NAN);
     let order = |a: &usize, b: &usize| rank(a).total_cmp(&rank(b));

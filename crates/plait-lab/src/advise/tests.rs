@@ -1,4 +1,5 @@
 use super::*;
+use crate::compare::RunOutcome;
 use crate::scenario::no_files;
 use crate::simulated::Simulator;
 
@@ -25,6 +26,24 @@ fn asked_in_order(paths: &[&str], draws: u32, keep_order: bool) -> Result<Advice
     let cancelled = AtomicBool::new(false);
     let control = AdviceControl { progress: &|_, _| {}, cancelled: &cancelled, read: &no_files };
     advise(&options, &Simulator, &control)
+}
+
+/// Returns a run of the default scheduler with a goal.
+fn played(paths: &[&str], workload: &str, goal: &str) -> RunOutcome {
+    let mut raw = RawScenario::new();
+    for path in paths {
+        raw.argument("path", path).unwrap();
+    }
+    for (name, text) in [
+        ("workload", workload),
+        ("schedulers", plait_sched::DEFAULT),
+        ("goal", goal),
+        ("runs", "1"),
+    ] {
+        raw.argument(name, text).unwrap();
+    }
+    let cell = cells(&raw.build_with(&no_files).unwrap()).into_iter().next().unwrap();
+    Simulator.run_unless(&cell, 1, &AtomicBool::new(false)).unwrap()
 }
 
 fn line<'a>(advice: &'a Advice, name: &str) -> &'a Line {
@@ -100,21 +119,12 @@ fn a_wide_shared_link_is_no_bottleneck() {
 /// The column `backup` is what the goal handover does, if the best path is the first one: the advice says both.
 #[test]
 fn a_backup_path_is_the_goal_handover() {
+    let first = "a:rate=10mbit,rtt=20ms,queue=100ms,down=3s..5s";
     let delay = |second: &str, goal: &str| {
-        let mut raw = RawScenario::new();
-        for (name, text) in [
-            ("path", "a:rate=10mbit,rtt=20ms,queue=100ms,down=3s..5s"),
-            ("path", second),
-            ("workload", CALLS.workload),
-            ("schedulers", plait_sched::DEFAULT),
-            ("goal", goal),
-            ("runs", "1"),
-        ] {
-            raw.argument(name, text).unwrap();
-        }
-        let cell = cells(&raw.build_with(&no_files).unwrap()).into_iter().next().unwrap();
-        let outcome = Simulator.run_unless(&cell, 1, &AtomicBool::new(false)).unwrap();
-        outcome.measures.value("message_delay_p99_ms").unwrap()
+        played(&[first, second], CALLS.workload, goal)
+            .measures
+            .value("message_delay_p99_ms")
+            .unwrap()
     };
     let backup = delay("b:rate=5mbit,rtt=90ms,queue=100ms,backup", "aggregate");
     assert_eq!(backup, delay("b:rate=5mbit,rtt=90ms,queue=100ms", "handover"));
@@ -242,21 +252,10 @@ fn a_backup_is_a_cost_with_the_goal_thrifty() {
         [("download:8MB", "completion_ms"), (CALLS.workload, "message_delay_p99_ms")]
     {
         let run = |lte: &str, goal: &str| {
-            let mut raw = RawScenario::new();
-            for (name, text) in [
-                ("path", "a:rate=10mbit,rtt=20ms,queue=100ms,down=3s..5s"),
-                ("path", "b:rate=10mbit,rtt=40ms,queue=100ms,down=3s..4s"),
-                ("path", lte),
-                ("workload", workload),
-                ("schedulers", plait_sched::DEFAULT),
-                ("goal", goal),
-                ("runs", "1"),
-            ] {
-                raw.argument(name, text).unwrap();
-            }
-            let cell = cells(&raw.build_with(&no_files).unwrap()).into_iter().next().unwrap();
-            let outcome = Simulator.run_unless(&cell, 1, &AtomicBool::new(false)).unwrap();
-            (outcome.measures.value(measure).unwrap(), outcome.measures.paths[2].sent_bytes)
+            let a = "a:rate=10mbit,rtt=20ms,queue=100ms,down=3s..5s";
+            let b = "b:rate=10mbit,rtt=40ms,queue=100ms,down=3s..4s";
+            let measures = played(&[a, b, lte], workload, goal).measures;
+            (measures.value(measure).unwrap(), measures.paths[2].sent_bytes)
         };
         let backup = run("lte:rate=20mbit,rtt=50ms,queue=100ms,backup", "aggregate");
         let cost = run("lte:rate=20mbit,rtt=50ms,queue=100ms,cost=1", "thrifty");
