@@ -232,6 +232,7 @@ impl Limits {
             self.move_edge(&event);
             return;
         }
+        self.apply_until(event.packet.at_ns, data);
         let at = self.queue.partition_point(|queued| queued.at_ns <= event.at_ns);
         self.queue.insert(at, event);
         if self.queue.len() > MAX_QUEUED {
@@ -240,13 +241,18 @@ impl Limits {
         }
     }
 
-    /// Applies everything up to `now`.
-    fn advance(&mut self, now: i64, packet: Mark, data: &DataLevel) {
+    /// Applies the acknowledgements that the sender has at `now`.
+    fn apply_until(&mut self, now: i64, data: &DataLevel) {
         while let Some(event) = self.queue.front().copied().filter(|event| event.at_ns <= now) {
             self.queue.pop_front();
             self.charge(event.at_ns, event.packet, data);
             self.apply(&event);
         }
+    }
+
+    /// Applies everything up to `now`.
+    fn advance(&mut self, now: i64, packet: Mark, data: &DataLevel) {
+        self.apply_until(now, data);
         self.charge(now, packet, data);
     }
 
@@ -441,27 +447,40 @@ impl Limits {
 mod tests {
     use super::*;
 
+    /// A direction that sends one request gets all acknowledgements of the answer. None of them waits for more data.
+    #[test]
+    fn acknowledgements_wait_only_until_the_sender_has_them() {
+        let (mut limits, data) = (Limits::default(), DataLevel::default());
+        limits.on_data(&event(0, (0, 100), 0), &data);
+        let (ms, delay) = (1_000_000, 20_000_000);
+        for nth in 1..1_000 {
+            let ack = AckEvent {
+                at_ns: nth * ms + delay,
+                path: 0,
+                ack: 100,
+                delivered: 100,
+                rtt_ns: None,
+                top: 100,
+                data_acked: 100,
+                edge: 10_000,
+                is_edge_known: true,
+                packet: mark(nth * ms),
+            };
+            limits.on_ack(ack, &data);
+            assert!(limits.queue.len() <= 21, "{}", limits.queue.len());
+        }
+        limits.finish(2_000 * ms, &data);
+        assert_eq!(limits.finished, ms + delay);
+    }
+
     /// The third path opens before the second one. The time of the second one before that counts once.
     #[test]
     fn the_time_before_a_join_counts_once() {
         let (mut limits, data) = (Limits::default(), DataLevel::default());
-        let mark = |at_ns| Mark { file: 0, number: 1, at_ns };
         let ms = 1_000_000;
         for (nth, path) in [0, 2, 1].into_iter().enumerate() {
             let (start, at_ns) = (nth as i64 * 1_000, nth as i64 * 100 * ms);
-            let event = DataEvent {
-                at_ns,
-                path,
-                next: 1_000,
-                data: (start, start + 1_000),
-                fresh: 1_000,
-                copy: false,
-                again: false,
-                missing_since: None,
-                gap_since: None,
-                at_receiver: false,
-                packet: mark(at_ns),
-            };
+            let event = event(path, (start, start + 1_000), at_ns);
             limits.on_data(&event, &data);
         }
         limits.finish(300 * ms, &data);
@@ -471,5 +490,26 @@ mod tests {
             times[*path] += share.time;
         }
         assert_eq!(times, [0, 200 * ms, 100 * ms]);
+    }
+
+    fn mark(at_ns: i64) -> Mark {
+        Mark { file: 0, number: 1, at_ns }
+    }
+
+    /// Returns new data, sent on `path`.
+    fn event(path: usize, data: (i64, i64), at_ns: i64) -> DataEvent {
+        DataEvent {
+            at_ns,
+            path,
+            next: data.1 - data.0,
+            data,
+            fresh: (data.1 - data.0) as u64,
+            copy: false,
+            again: false,
+            missing_since: None,
+            gap_since: None,
+            at_receiver: false,
+            packet: mark(at_ns),
+        }
     }
 }
