@@ -168,7 +168,8 @@ impl Watched {
     }
 
     fn acked(&mut self, event: &AckEvent) {
-        self.whole.acked = self.whole.acked.max(event.data_acked);
+        // The DATA_FIN has a number too.
+        self.whole.acked = self.whole.acked.max(event.data_acked.min(self.whole.next));
         let path = self.path(event.path);
         path.acked = path.acked.max(event.ack);
         self.edge = event.is_edge_known.then_some(event.edge).filter(|edge| *edge > 0);
