@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Number of longest waits to explain [default: 10]
     ///
     /// With --at, these are the longest waits at that time.
-    #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64))]
+    #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64), hide_short_help = true)]
     slowest: Option<u64>,
     /// Replay a capture's transfer with these schedulers
     ///

@@ -187,7 +187,9 @@ const kinds = [
   ["readable", words.readable, "M0 12h6v-7h10"],
 ];
 for (const [kind, name, shape] of kinds) {
-  if (kind !== "readable" && !run.marks.some((group) => group.kind === kind)) continue;
+  const isThere = kind === "readable" ? run.readable.last.some((value) => value !== null)
+    : run.marks.some((group) => group.kind === kind);
+  if (!isThere) continue;
   const label = document.createElement("label");
   const box = document.createElement("input");
   box.type = "checkbox";

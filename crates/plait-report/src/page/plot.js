@@ -181,6 +181,8 @@ const shadeOutages = ({ ctx, x, left, right, top, bottom }, path) => {
 let chosen = null;
 /** The times of incidents; of one path if it has an index. @param {Frame} frame @param {number|null} path */
 const shadeSpans = ({ ctx, x, left, right, top, bottom }, path) => {
+  /** @type {number[]} */
+  const numbered = [];
   (run.spans || []).forEach(([from, to, on, shaded], nth) => {
     if (nth !== chosen && (!shaded || chosen !== null)) return;
     if (path !== null && on !== path) return;
@@ -191,7 +193,9 @@ const shadeSpans = ({ ctx, x, left, right, top, bottom }, path) => {
     ctx.globalAlpha = nth === chosen ? 0.2 : 0.1;
     ctx.fillRect(start, top, stop - start, bottom - top);
     ctx.globalAlpha = 1;
-    if (path !== null || stop - start < 14) return;
+    // The number of an incident is not written over another one.
+    if (path !== null || stop - start < 20 || numbered.some((at) => Math.abs(at - start) < 20)) return;
+    numbered.push(start);
     ctx.textAlign = "left";
     ctx.textBaseline = "top";
     ctx.fillText(String(nth + 1), start + 3, top + 2);

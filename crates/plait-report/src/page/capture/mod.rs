@@ -7,7 +7,7 @@ pub use collect::TransferCollector;
 
 use super::escaped;
 use super::marks::Marks;
-use super::series::Band;
+use super::series::{Band, Track};
 use super::{Group, Lane};
 use super::{again, begin_charts, begun, boxes, curves, end, end_charts, marks_of, panel, written};
 use crate::Error;
@@ -124,7 +124,11 @@ fn drawing(connection: &ConnectionReport, seen: &TransferCollector) -> Drawing {
         end_us: seen.end.as_nanos() as f64 / 1e3,
         at_receiver: connection.paths.first().is_some_and(|path| path.place == Place::Receiver),
         paths: paths.collect(),
-        readable: seen.acked.finish(bins),
+        readable: if seen.is_acked {
+            seen.acked.finish(bins)
+        } else {
+            Track::default().finish(bins)
+        },
         unacked: seen.unacked.finish(bins),
         window: knows_window.then(|| seen.window.finish(bins)),
         blocked: lanes(connection, bin_ns, seen.end.as_nanos()),
@@ -207,7 +211,8 @@ fn tiles(page: &mut String, connection: &ConnectionReport) {
     if connection.duration_ms <= 0.0 {
         return;
     }
-    let lost: f64 = connection.lost_time.iter().filter_map(|cause| cause.cost_ms).sum();
+    let lost =
+        connection.lost_time.iter().filter_map(|cause| cause.cost_ms).fold(0.0, |a, b| a + b);
     let share = percent(lost / connection.duration_ms);
     let traffic = || connection.paths.iter().map(|path| &path.traffic);
     let segments: u64 = traffic().map(|it| it.segments).sum();
@@ -291,6 +296,10 @@ fn path_charts(
     drawing: &Drawing,
     is_acked: bool,
 ) {
+    let has_rtt = drawing.paths.get(index).is_some_and(|it| !it.rtt_us.is_empty());
+    if !is_acked && !has_rtt {
+        return;
+    }
     let name = escaped(&path.name);
     let _ = writeln!(
         page,
@@ -307,7 +316,7 @@ fn path_charts(
         let note = "\u{25bc} sent again; shaded while it had an incident";
         one("flight", "middle", "Unacknowledged", note);
     }
-    if drawing.paths.get(index).is_some_and(|it| !it.rtt_us.is_empty()) {
+    if has_rtt {
         let note = match path.rtt.as_ref().map(|rtt| rtt.method) {
             Some("timestamps") => "from a clock value to its echo; \u{25bd} beyond the scale",
             _ => "from data to its acknowledgement; \u{25bd} beyond the scale",
