@@ -147,6 +147,7 @@ impl Watched {
 
     /// Takes an acknowledgement, which has the time at which the sender gets it.
     pub(crate) fn on_ack(&mut self, event: &AckEvent) {
+        self.advance(event.packet.at_ns);
         let at = self.waiting.partition_point(|waiting| waiting.at_ns <= event.at_ns);
         self.waiting.insert(at, *event);
         if self.waiting.len() > MAX_WAITING {
