@@ -309,26 +309,26 @@ fn panel(page: &mut String, plot: &str, class: &str, heading: &str, note: &str, 
 
 /// Begins the section of the drawings. `whole` is what all of them show.
 fn begin_charts(page: &mut String, whole: &str) {
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<section id=\"charts\" aria-labelledby=\"over-time\">\n\
          <h2 id=\"over-time\">Over time</h2>\n\
          <noscript><p>The drawings need the script of this page; the numbers do not.</p>\
          </noscript>\n<p class=\"hint keys\">Point or touch to read values; drag to look closer, \
          double-click for the whole {whole}. Keys: \u{2190} \u{2192} move, + \u{2212} zoom, Esc whole \
-         {whole}.</p>\n<p class=\"key\" id=\"key\"></p>\n",
+         {whole}.</p>\n<p class=\"key\" id=\"key\"></p>",
     );
 }
 
 /// Ends the section with the ruler and a sentence about omitted data.
 fn end_charts(page: &mut String, whole: &str, thinned: &str) {
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<div class=\"ruler\" hidden><canvas data-plot=\"ruler\" aria-hidden=\"true\"></canvas>\
          <div><output id=\"time\"></output><button type=\"button\" id=\"closer\" \
          aria-label=\"Look closer\">+</button><button type=\"button\" id=\"wider\" \
          aria-label=\"Look from further away\">\u{2212}</button><button type=\"button\" \
-         id=\"whole\">Whole {whole}</button></div></div>\n",
+         id=\"whole\">Whole {whole}</button></div></div>",
     );
     let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
 }

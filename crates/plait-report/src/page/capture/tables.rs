@@ -72,9 +72,11 @@ fn incidents(
     let several = explanation.files.len() > 1;
     let kind = explanation.files.first().map(|file| file.kind).unwrap_or_default();
     let noun = if kind.has_lines() { "lines" } else { "packets" };
-    let of = |id: PacketId| match several {
-        true => format!("{} of file {}", id.packet, id.file),
-        false => id.packet.to_string(),
+    let of = |id: PacketId| format!("{} of file {}", id.packet, id.file);
+    let evidence = |first: PacketId, last: PacketId| match () {
+        () if !several => format!("{} to {}", first.packet, last.packet),
+        () if first.file == last.file => format!("{} to {}", first.packet, of(last)),
+        () => format!("{} to {}", of(first), of(last)),
     };
     let row = |nth: usize, it: &IncidentReport| {
         let number = (nth + 1).to_string();
@@ -87,7 +89,7 @@ fn incidents(
             Cell::Text(named(it.cause, it.path.as_deref())),
             Cell::Text(second(it.from_ms)),
             Cell::Text(second(it.to_ms)),
-            Cell::Text(format!("{} to {}", of(it.first), of(it.last))),
+            Cell::Text(evidence(it.first, it.last)),
         ]
     };
     let all = connection.incidents.iter().enumerate();
