@@ -9,6 +9,7 @@ use crate::opened::{Next, Opened};
 use crate::packet::Seen;
 use crate::source::Broken;
 use crate::subflow::{Mark, Subflow};
+use crate::watch::{Watch, Watched};
 use plait_wire::{Flags, Mptcp};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -48,6 +49,8 @@ pub(crate) struct Captures {
     pub(crate) keeps_times: bool,
     /// Connections and times of packets, if they are kept.
     pub(crate) times: Vec<(usize, i64)>,
+    /// The connection and the side whose data is passed on.
+    pub(crate) watched: Option<(usize, usize)>,
 }
 
 impl Captures {
@@ -87,12 +90,22 @@ impl Captures {
             senders: Senders::default(),
             keeps_times: false,
             times: Vec::new(),
+            watched: None,
         }
     }
 
     /// Reads all files to their ends, or to their first damaged packets. Calls `advance` with the number of packets
     /// so far, from time to time; reading stops if it returns false.
     pub(crate) fn read(&mut self, advance: &mut dyn FnMut(u64) -> bool) {
+        self.read_watched(advance, None);
+    }
+
+    /// Does the same, and passes the watched data on.
+    pub(crate) fn read_watched(
+        &mut self,
+        advance: &mut dyn FnMut(u64) -> bool,
+        mut watch: Option<&mut dyn Watch>,
+    ) {
         for index in 0..self.opened.len() {
             self.fill(index);
         }
@@ -109,12 +122,22 @@ impl Captures {
                 None => {}
             }
             self.fill(index);
+            self.pass_on(&mut watch, false);
             segments += 1;
             if segments.is_multiple_of(50_000) && !advance(segments) {
                 break;
             }
         }
         self.finish();
+        self.pass_on(&mut watch, true);
+    }
+
+    fn pass_on(&mut self, watch: &mut Option<&mut dyn Watch>, is_end: bool) {
+        let (Some(watch), Some((connection, _))) = (watch, self.watched) else { return };
+        let connection = self.connections.get_mut(connection);
+        if let Some(watched) = connection.and_then(|it| it.watched.as_mut()) {
+            watched.moments(is_end).for_each(|moment| watch.happens(&moment));
+        }
     }
 
     fn fill(&mut self, index: usize) {
@@ -255,8 +278,12 @@ impl Captures {
         // The token is that of the side which receives the SYN.
         let joined = by_token.map(|(at, receiver)| (at, 1 - receiver)).or_else(by_numbers);
         let (connection, opened_by) = joined.unwrap_or_else(|| {
-            self.connections.push(Connection::new());
-            (self.connections.len() - 1, 0)
+            let number = self.connections.len();
+            let watched = self.watched.filter(|(watched, _)| *watched == number);
+            let mut connection = Connection::new();
+            connection.watched = watched.map(|(_, side)| Box::new(Watched::new(side)));
+            self.connections.push(connection);
+            (number, 0)
         });
         if let Some(token) = token.filter(|_| by_token.is_none()) {
             self.connections[connection].unknown_token.get_or_insert(token);

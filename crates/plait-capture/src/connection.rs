@@ -6,6 +6,7 @@ use crate::held::Held;
 use crate::limits::{AckEvent, DataEvent, Limits};
 use crate::packet::Seen;
 use crate::subflow::{Mark, Subflow, Vantage};
+use crate::watch::Watched;
 use plait_wire::{Flags, Key, MpCapable, Mptcp};
 
 /// The MSS if the capture does not show it, in bytes.
@@ -32,6 +33,8 @@ pub(crate) struct Connection {
     data_fin: [bool; 2],
     /// First ADD_ADDR, and the number of announced addresses.
     pub(crate) announced: u32,
+    /// What is passed on of one side.
+    pub(crate) watched: Option<Box<Watched>>,
 }
 
 impl Connection {
@@ -46,6 +49,7 @@ impl Connection {
             fallback: None,
             data_fin: [false; 2],
             announced: 0,
+            watched: None,
         }
     }
 
@@ -112,6 +116,7 @@ impl Connection {
                 let at_receiver = flow.vantage(side) == Vantage::Receiver;
                 if let Some(rtt) = acked.echo_ns.filter(|_| at_receiver) {
                     self.limits[side].on_rtt(index, rtt);
+                    self.watched(side).into_iter().for_each(|it| it.on_rtt(seen.at_ns, index, rtt));
                 }
                 self.on_ack(index, 1 - side, seen, &acked);
             }
@@ -210,22 +215,26 @@ impl Connection {
         let at_receiver = flow.vantage(side) == Vantage::Receiver;
         let limits = &mut self.limits[side];
         limits.set_mss(len.min(1_460));
-        limits.on_data(
-            &DataEvent {
-                at_ns: seen.at_ns,
-                path: index,
-                next: flow.halves[side].seen.next(),
-                data: (placed.start, placed.end),
-                fresh: placed.fresh,
-                copy: placed.copy,
-                again: sent.news.again > 0,
-                missing_since: sent.lost_before.then(|| seen.at_ns - sent.news.gap_age),
-                gap_since: flow.halves[side].seen.gap_since(),
-                at_receiver,
-                packet: Mark::of(seen),
-            },
-            data,
-        );
+        let event = DataEvent {
+            at_ns: seen.at_ns,
+            path: index,
+            next: flow.halves[side].seen.next(),
+            data: (placed.start, placed.end),
+            fresh: placed.fresh,
+            copy: placed.copy,
+            again: sent.news.again > 0,
+            missing_since: sent.lost_before.then(|| seen.at_ns - sent.news.gap_age),
+            gap_since: flow.halves[side].seen.gap_since(),
+            at_receiver,
+            packet: Mark::of(seen),
+        };
+        limits.on_data(&event, data);
+        self.watched(side).into_iter().for_each(|it| it.on_data(&event));
+    }
+
+    /// Returns the watched data, if it is that of `side`.
+    fn watched(&mut self, side: usize) -> Option<&mut Watched> {
+        self.watched.as_deref_mut().filter(|watched| watched.side == side)
     }
 
     /// Returns true if the first data of a first subflow has no mapping: the connection falls back (RFC 8684 section 3.7).
@@ -253,21 +262,20 @@ impl Connection {
         let at_receiver = flow.vantage(side) == Vantage::Receiver;
         let rtt_ns = acked.rtt_ns.filter(|_| !at_receiver);
         let rtt_ns = rtt_ns.map(|rtt| rtt + flow.leg(side).unwrap_or(0));
-        self.limits[side].on_ack(
-            AckEvent {
-                at_ns: seen.at_ns + flow.leg(side).unwrap_or(0).min(2_000_000_000),
-                path: index,
-                ack: acked.ack,
-                delivered: acked.delivered,
-                rtt_ns,
-                top: top.unwrap_or(if multipath { 0 } else { acked.ack - 1 }),
-                data_acked: data.acked,
-                edge: data.window.edge,
-                is_edge_known: !data.window.is_lacking,
-                packet: Mark::of(seen),
-            },
-            data,
-        );
+        let event = AckEvent {
+            at_ns: seen.at_ns + flow.leg(side).unwrap_or(0).min(2_000_000_000),
+            path: index,
+            ack: acked.ack,
+            delivered: acked.delivered,
+            rtt_ns,
+            top: top.unwrap_or(if multipath { 0 } else { acked.ack - 1 }),
+            data_acked: data.acked,
+            edge: data.window.edge,
+            is_edge_known: !data.window.is_lacking,
+            packet: Mark::of(seen),
+        };
+        self.limits[side].on_ack(event, data);
+        self.watched(side).into_iter().for_each(|it| it.on_ack(&event));
     }
 
     /// Takes a state of the sender `side`.

@@ -37,6 +37,7 @@ mod sequence;
 mod source;
 mod subflow;
 mod trains;
+mod watch;
 
 pub use cause::Cause;
 pub use document::{
@@ -48,6 +49,7 @@ pub use held::Held;
 pub use kernel::KernelDecisions;
 pub use recording::Recording;
 pub use source::Broken;
+pub use watch::{DataKind, Happening, Moment, Watch};
 
 use std::path::PathBuf;
 
@@ -100,5 +102,44 @@ pub fn explain_with(
     captures.read(advance);
     let mut document = report::document(&captures, command);
     report::add_kernel(&mut document, &captures, kernel).map_err(Unexplained::Unaligned)?;
+    Ok(document)
+}
+
+/// Does the same as [`explain`] or [`explain_with`], and passes the largest transfer on to `watch`.
+///
+/// The files are read twice. If the first reading stops, the second one stops at the same packet.
+///
+/// # Errors
+/// As [`explain_with`].
+pub fn explain_watched(
+    files: &[PathBuf],
+    kernel: Option<&KernelDecisions>,
+    command: String,
+    advance: &mut dyn FnMut(u64) -> bool,
+    watch: &mut dyn Watch,
+) -> Result<CaptureExplanation, Unexplained> {
+    let refused = |(index, broken)| Unexplained::File(index, broken);
+    let mut captures = capture::Captures::open(files).map_err(refused)?;
+    captures.keeps_times = kernel.is_some();
+    let mut stopped = None;
+    captures.read(&mut |segments| {
+        let goes_on = advance(segments);
+        stopped = (!goes_on).then_some(segments);
+        goes_on
+    });
+    let mut document = report::document(&captures, command);
+    if let Some(kernel) = kernel {
+        report::add_kernel(&mut document, &captures, kernel).map_err(Unexplained::Unaligned)?;
+    }
+    let largest = report::largest(&captures).first().copied();
+    let watched = largest.map(|at| (at, captures.connections[at].main_sender()));
+    drop(captures);
+    if let Some(connection) = document.connections.first() {
+        watch.begin(connection);
+        let mut again = capture::Captures::open(files).map_err(refused)?;
+        again.watched = watched;
+        let mut goes_on = |segments| stopped.map_or_else(|| advance(segments), |at| segments < at);
+        again.read_watched(&mut goes_on, Some(watch));
+    }
     Ok(document)
 }

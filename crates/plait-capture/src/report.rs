@@ -60,7 +60,7 @@ pub(crate) fn add_kernel(
 }
 
 /// Returns the indices of the connections with the most data, the largest first.
-fn largest(captures: &Captures) -> Vec<usize> {
+pub(crate) fn largest(captures: &Captures) -> Vec<usize> {
     let mut order: Vec<usize> = (0..captures.connections.len()).collect();
     order.sort_by_key(|at| {
         let connection = &captures.connections[*at];

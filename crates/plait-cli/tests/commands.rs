@@ -3,6 +3,7 @@
 mod acceptance;
 mod browser;
 mod captured;
+mod captured_page;
 mod captures;
 mod cli;
 mod decide;

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "Examples:
   plait explain --path wifi-home --path lte-att --workload download:512kB
   plait explain run.jsonl --slowest 3 --compare-with ecf,blest
-  plait explain client.pcapng";
+  plait explain client.pcapng --html client.html";
 
 /// Default number of explained waits.
 const USUAL: usize = 10;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Number of longest waits to explain [default: 10]
     ///
     /// With --at, these are the longest waits at that time.
-    #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64))]
+    #[arg(long, value_name = "N", value_parser = whole(1, MOST_STALLS as u64), hide_short_help = true)]
     slowest: Option<u64>,
     /// Replay a capture's transfer with these schedulers
     ///
@@ -72,6 +72,11 @@ pub(crate) struct Args {
     /// Write to this file in place of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Draw a capture's transfer over time on an HTML page
+    ///
+    /// The page has the incidents and the numbers too. A browser shows it without a network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Parses a time. The caller adds the flag and the text to the error.
@@ -106,6 +111,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
             "--kernel-decisions: `{}`: it needs a capture\n  allowed: plait explain CAPTURE \
              --kernel-decisions FILE",
             trace.display()
+        )));
+    }
+    if let Some(file) = &args.html {
+        return Err(Failure::Usage(format!(
+            "--html: `{}`: it needs a capture\n  allowed: plait explain CAPTURE --html FILE; of a run, \
+             plait run --html FILE draws it",
+            file.display()
         )));
     }
     let mut asked = args.asked()?;
@@ -155,7 +167,7 @@ impl Args {
             let capture = self.run.iter().find(|file| names_capture(file));
             return Err(Failure::Usage(format!(
                 "{}: a capture takes no flags of a run\n  allowed: --json, --output, \
-                 --kernel-decisions, and --what-if with settings of its replay such as --cc",
+                 --html, --kernel-decisions, and --what-if with settings of its replay such as --cc",
                 capture.map_or(Path::new("CAPTURE"), PathBuf::as_path).display()
             )));
         }
@@ -164,8 +176,9 @@ impl Args {
             None => None,
         };
         let (files, json, output) = (&self.run[..], self.json, self.output.as_deref());
-        let kernel = self.kernel_decisions.as_deref();
-        explain_capture::run(CaptureRequest { files, kernel, json, output, what_if }, console)
+        let (kernel, html) = (self.kernel_decisions.as_deref(), self.html.as_deref());
+        let request = CaptureRequest { files, kernel, json, output, html, what_if };
+        explain_capture::run(request, console)
     }
 
     /// Returns the run and the question about it.

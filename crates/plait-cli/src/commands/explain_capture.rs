@@ -1,16 +1,17 @@
 //! `plait explain CAPTURE...`: explains captures of any sender, and replays the largest transfer with other schedulers.
 
 use super::replay;
-use crate::console::{Console, check_writable, deliver, json};
+use crate::console::{Console, check_writable, deliver, json, write};
 use crate::failure::Failure;
 use crate::progress::Tally;
 use plait_app::file;
 use plait_capture::{
     Broken, CaptureExplanation, FileReport, FitReport, KernelDecisions, PredictedRow,
-    PredictionReport, Unexplained, is_capture,
+    PredictionReport, Unexplained, explain_watched, explain_with, is_capture,
 };
 use plait_lab::scenario::quoted;
 use plait_lab::{Control, RawScenario, Report, Simulator};
+use plait_report::page::{self, TransferCollector};
 use plait_report::render;
 use std::fs::File;
 use std::io::Read;
@@ -30,6 +31,8 @@ pub(crate) struct CaptureRequest<'a> {
     /// Write the document in place of the text.
     pub(crate) json: bool,
     pub(crate) output: Option<&'a Path>,
+    /// Draw the largest transfer on a page.
+    pub(crate) html: Option<&'a Path>,
     /// Schedulers to replay the largest transfer with, and the settings of the replay.
     pub(crate) what_if: Option<(&'a str, RawScenario)>,
 }
@@ -54,47 +57,85 @@ pub(crate) fn read(
         .map_err(|(index, broken)| Failure::Usage(refused(&files[index], &broken)))
 }
 
-/// Reads captures with a trace of the kernel's decisions, and explains them.
-fn read_with_kernel(
-    files: &[PathBuf],
-    trace: &Path,
-    cancelled: &AtomicBool,
-) -> Result<CaptureExplanation, Failure> {
-    let shown = trace.display();
-    let kernel = KernelDecisions::read(trace).map_err(|broken| {
-        let place = if broken.packet > 0 { format!(":{}", broken.packet) } else { String::new() };
-        Failure::Usage(format!("--kernel-decisions: {shown}{place}: {}", broken.problem))
-    })?;
-    let names = files.iter().map(|file| quoted(&file.display().to_string()));
-    let command = format!(
-        "plait explain {} --kernel-decisions {}",
-        names.collect::<Vec<_>>().join(" "),
-        quoted(&shown.to_string())
-    );
-    let mut advance = |_: u64| !cancelled.load(Ordering::Relaxed);
-    plait_capture::explain_with(files, &kernel, command, &mut advance).map_err(|error| {
-        Failure::Usage(match error {
-            Unexplained::File(index, broken) => refused(&files[index], &broken),
-            Unexplained::Unaligned(reason) => format!(
-                "--kernel-decisions: {shown}: it cannot be aligned with the capture: {reason}\n  \
-                 record both at the sender, at the same time, with one connection of MPTCP"
-            ),
+impl CaptureRequest<'_> {
+    /// Fails if two flags, or a flag and a capture, name the same file, or if a file cannot be written.
+    fn check(&self) -> Result<(), Failure> {
+        let written = [("--output", self.output), ("--html", self.html)];
+        for (flag, file) in written.into_iter().filter_map(|(flag, file)| Some((flag, file?))) {
+            let shown = file.display();
+            let problem = match () {
+                () if self.files.iter().any(|it| it == file) => "it is the capture",
+                () if flag == "--html" && self.output == Some(file) => {
+                    "--output names the same file"
+                }
+                () => {
+                    check_writable(flag, Some(file))?;
+                    continue;
+                }
+            };
+            return Err(Failure::Usage(format!(
+                "{flag}: `{shown}`: {problem}\n  give another one"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Reads the captures, with a trace of the kernel's decisions if there is one, and explains them.
+    fn explained(
+        &self,
+        cancelled: &AtomicBool,
+        seen: Option<&mut TransferCollector>,
+    ) -> Result<CaptureExplanation, Failure> {
+        let kernel = self.kernel.map(decisions).transpose()?;
+        let names = self.files.iter().map(|file| quoted(&file.display().to_string()));
+        let mut command = format!("plait explain {}", names.collect::<Vec<_>>().join(" "));
+        if let Some(trace) = self.kernel {
+            let trace = quoted(&trace.display().to_string());
+            command.push_str(&format!(" --kernel-decisions {trace}"));
+        }
+        let mut advance = |_: u64| !cancelled.load(Ordering::Relaxed);
+        let explained = match (seen, &kernel) {
+            (Some(seen), kernel) => {
+                explain_watched(self.files, kernel.as_ref(), command, &mut advance, seen)
+            }
+            (None, Some(kernel)) => explain_with(self.files, kernel, command, &mut advance),
+            (None, None) => return read(self.files, "plait explain", cancelled),
+        };
+        explained.map_err(|error| {
+            Failure::Usage(match error {
+                Unexplained::File(index, broken) => refused(&self.files[index], &broken),
+                Unexplained::Unaligned(reason) => format!(
+                    "--kernel-decisions: {}: it cannot be aligned with the capture: {reason}\n  \
+                     record both at the sender, at the same time, with one connection of MPTCP",
+                    self.kernel.unwrap_or(Path::new("")).display()
+                ),
+            })
         })
+    }
+}
+
+/// Reads a trace of the kernel's decisions.
+fn decisions(trace: &Path) -> Result<KernelDecisions, Failure> {
+    KernelDecisions::read(trace).map_err(|broken| {
+        let place = if broken.packet > 0 { format!(":{}", broken.packet) } else { String::new() };
+        let shown = trace.display();
+        Failure::Usage(format!("--kernel-decisions: {shown}{place}: {}", broken.problem))
     })
 }
 
 /// Explains captures.
 pub(crate) fn run(request: CaptureRequest<'_>, console: Console) -> Result<(), Failure> {
-    check_writable("--output", request.output)?;
+    request.check()?;
     let cancelled = crate::progress::on_interrupt()?;
-    let mut explanation = match request.kernel {
-        None => read(request.files, "plait explain", cancelled)?,
-        Some(trace) => read_with_kernel(request.files, trace, cancelled)?,
-    };
+    let mut seen = request.html.map(|_| TransferCollector::default());
+    let mut explanation = request.explained(cancelled, seen.as_mut())?;
     if let Some((list, draft)) = request.what_if {
         let fit = replay::fit_of(&explanation)?.clone();
         explanation.what_if = Some(predict(&fit, list, draft, cancelled, console)?);
         explanation.command.push_str(&format!(" --what-if {}", quoted(list)));
+    }
+    if let (Some(file), Some(seen)) = (request.html, &seen) {
+        write("--html", file, &page::captured(&explanation, seen)?)?;
     }
     let console = if request.output.is_some() { console.plain() } else { console };
     let text = match request.json {

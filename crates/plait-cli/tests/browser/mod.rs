@@ -1,5 +1,5 @@
-//! The page of `plait run --html` in a browser: every scenario of the README and harder ones, in light and dark
-//! mode, on a desktop and a phone.
+//! The pages of `plait run --html` and of `plait explain CAPTURE --html` in a browser: every scenario of the README and
+//! harder ones, in light and dark mode, on a desktop and a phone.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod advice;
@@ -89,6 +89,60 @@ fn every_scenario_of_the_readme_opens_light_dark_and_on_a_phone() {
             assert!(seen["tiles"].as_u64().unwrap() >= 1, "{name}");
         }
     }
+}
+
+#[test]
+fn the_page_of_a_capture_opens_light_dark_and_on_a_phone() {
+    let dir = directory("captured");
+    let Some(mut browser) = browser(&dir) else { return };
+    let runs = [
+        (
+            "outage",
+            "--path wifi:rate=20mbit,rtt=22ms,down=1s..3s --path lte:rate=10mbit,rtt=60ms --workload download:8MB",
+        ),
+        (
+            "window",
+            "--path a:rate=20mbit,rtt=22ms --path b:rate=10mbit,rtt=60ms --workload upload:4MB --rcvbuf 48KiB",
+        ),
+        ("loss", "--path one:rate=20mbit,rtt=22ms,loss=3% --workload download:2MB"),
+    ];
+    for (name, run) in runs {
+        let [pcap, page] = ["pcapng", "html"].map(|form| dir.join(format!("{name}.{form}")));
+        let run = run.split_whitespace();
+        let made = Command::new(PLAIT).arg("run").args(run).arg("--pcap").arg(&pcap).output();
+        assert!(made.unwrap().status.success(), "{name}");
+        let files = [pcap.as_os_str(), "--html".as_ref(), page.as_os_str()];
+        let explained = Command::new(PLAIT).arg("explain").args(files).output();
+        assert!(explained.unwrap().status.success(), "{name}");
+        for how in [LIGHT, DARK, PHONE] {
+            let seen = look(&mut browser, &page, how);
+            let paths = seen["pathRows"].as_u64().unwrap() as usize;
+            let plots = seen["plots"].as_array().unwrap();
+            // Sequence, incidents, rate, unacknowledged data and the ruler, and two for each path.
+            assert_eq!(plots.len(), 5 + 2 * paths, "{name}: {plots:?}");
+            for plot in plots {
+                assert_eq!(plot["missing"], json!([]), "{name}, {how:?}: {plot}");
+            }
+        }
+    }
+    // The link of an incident leads to its time, and a key back to all.
+    browser.open(&dir.join("outage.html"), LIGHT);
+    let there = |wanted: &str| {
+        format!(
+            "new Promise((done) => {{ const end = performance.now() + 60000; \
+            const text = () => document.getElementById('time').textContent; \
+            const look = () => text().startsWith('{wanted}') || performance.now() > end \
+            ? done(text()) : requestAnimationFrame(look); look(); }})"
+        )
+    };
+    browser.evaluate("document.querySelector('a[href=\"#incident=1\"]').click()");
+    let seen = browser.evaluate(&there("0.6")).as_str().unwrap().to_owned();
+    assert!(seen.starts_with("0.6") && seen.contains(" to 3.5"), "{seen}");
+    browser.evaluate("document.querySelector('canvas[data-plot=sequence]').focus()");
+    browser.press("Escape");
+    let seen = browser.evaluate(&there("0.000 ")).as_str().unwrap().to_owned();
+    assert!(seen.starts_with("0.000 s to 4.0"), "{seen}");
+    assert_eq!(browser.complaints(&dir.join("outage.html")), Vec::<String>::new());
 }
 
 #[test]

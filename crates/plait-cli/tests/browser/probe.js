@@ -19,6 +19,8 @@ new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
       case "blocked": return run.blocked.length ? ["soft"] : [];
       case "window": return some(run.paths[index].cwnd) ? [`p${index}`] : [];
       case "srtt": return some(run.paths[index].srtt_us) ? [`p${index}`] : [];
+      case "flight": return run.paths[index].unacked.greatest.some((value) => value > 0) ? [`p${index}`] : [];
+      case "rtt": return run.paths[index].rtt_us.length ? [`p${index}`] : [];
       case "queue": return some(run.paths[index].queue) ? [`p${index}`] : [];
       default: return ["soft"];
     }

@@ -6,6 +6,7 @@ const sequence = {
   /** @param {Frame} frame */
   paint: (frame) => {
     const { ctx, x } = frame;
+    shadeSpans(frame, null);
     const seen = run.marks.filter((group) => shown[group.kind]);
     let [low, high] = [Infinity, 0];
     const first = run.readable.last[binOf(view.from)];
@@ -66,7 +67,7 @@ const sequence = {
     const plot = plots[0];
     if (!pointer || !plot || plot.canvas.dataset.plot !== "sequence") return "";
     const frame = frameOf(plot);
-    let [best, words] = [12 * 12, ""];
+    let [best, found] = [12 * 12, ""];
     for (const { kind, path, boxes } of run.marks) {
       if (!shown[kind]) continue;
       for (let at = 0; at < boxes.length; at += 4) {
@@ -77,15 +78,14 @@ const sequence = {
         const dy = Math.max(top - pointer.y, 0, pointer.y - bottom);
         if (dx * dx + dy * dy >= best) continue;
         best = dx * dx + dy * dy;
-        const verb = { sent: "sent", again: "sent again", copied: "sent a copy", lost: "lost" }[kind] || "brought";
         const range = `${boxes[at + 2]}–${boxes[at + 2] + boxes[at + 3]}`;
-        words = ` · ${run.paths[path].name} ${verb} ${range} at ${instant(boxes[at])}`;
+        found = ` · ${run.paths[path].name} ${verbs[kind]} ${range} at ${instant(boxes[at])}`;
       }
     }
-    return words;
+    return found;
   },
   /** @param {number} us */
-  read: (us) => `readable ${valueAt(run.readable, us, bytes)}${sequence.near()}`,
+  read: (us) => `${words.readable} ${valueAt(run.readable, us, bytes)}${sequence.near()}`,
 };
 
 /** Payload by path in dense bins. */
@@ -174,7 +174,7 @@ const blocked = {
       const found = shares.find(([at]) => at === bin);
       return found ? `${name} ${Math.min(100, Math.round(found[1] / 10))} %` : "";
     });
-    return held.filter(Boolean).join(" · ") || "not held back";
+    return held.filter(Boolean).join(" · ") || words.free;
   },
 };
 
@@ -259,17 +259,20 @@ const ruler = {
   read: () => "",
 };
 
+/** @typedef {{paint: (frame: Frame) => void, read: (us: number) => string}} Kind */
+/** Each drawing by its name; some are made for a path. @type {Record<string, (index: number) => Kind>} */
+const drawings = {
+  sequence: () => sequence,
+  rate: () => rates,
+  held: () => held,
+  blocked: () => blocked,
+  window: windowOf,
+  srtt: (index) => lineOf(index, "srtt_us", millis),
+  queue: (index) => lineOf(index, "queue", bytes),
+  ruler: () => ruler,
+};
 /** @param {string} name */
 const kindOf = (name) => {
   const [kind, index] = name.split("-");
-  switch (kind) {
-    case "sequence": return sequence;
-    case "rate": return rates;
-    case "held": return held;
-    case "blocked": return blocked;
-    case "window": return windowOf(Number(index));
-    case "srtt": return lineOf(Number(index), "srtt_us", millis);
-    case "queue": return lineOf(Number(index), "queue", bytes);
-    default: return ruler;
-  }
+  return drawings[kind](Number(index));
 };

@@ -1,18 +1,20 @@
-//! `plait run --html`: one page without external resources. The tables are in its text. Its script
-//! makes the drawings from the numbers in the page.
+//! `plait run --html`, and `plait explain CAPTURE --html`: one page without external resources. The tables are in its
+//! text. Its script makes the drawings from the numbers in the page.
 
+mod capture;
 mod collect;
 mod marks;
 mod series;
 mod tables;
 
+pub use capture::{TransferCollector, render as captured};
 pub use collect::Collector;
 
 use crate::Error;
 use crate::render::{PathCounters, bytes, millis};
 use crate::run::RunDocument;
 use collect::{BLOCKS, PathTracks};
-use marks::{MarkGroup, Thinned};
+use marks::{MarkGroup, Marks, Thinned};
 use plait_base::Time;
 use plait_core::Block;
 use plait_lab::Scenario;
@@ -65,7 +67,7 @@ struct PathDrawing {
 /// One cause that blocked the sender.
 #[derive(Serialize, Debug)]
 struct Lane {
-    name: &'static str,
+    name: String,
     /// Bin and thousandths of it.
     shares: Vec<(usize, u64)>,
 }
@@ -94,7 +96,7 @@ pub fn numbers(document: &RunDocument, mut seen: Collector) -> Result<String, Er
     written(&drawing(document, &seen))
 }
 
-fn written(drawing: &Drawing) -> Result<String, Error> {
+fn written(drawing: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(drawing).map_err(|error| Error::Internal(error.to_string()))
 }
 
@@ -109,10 +111,30 @@ pub fn render(
 ) -> Result<String, Error> {
     seen.close();
     let drawing = drawing(document, &seen);
-    // A `<` could end the element around the numbers.
-    let numbers = written(&drawing)?.replace('<', "\\u003c");
-    let title = format!("{}, {}", document.scheduler, document.workload);
-    let mut page = String::with_capacity(numbers.len() + 64 * 1024);
+    let numbers = written(&drawing)?;
+    let title = format!("{}, {} \u{b7} plait run", document.scheduler, document.workload);
+    let mut page = begun(&title, numbers.len());
+    head(&mut page, document);
+    charts(&mut page, &drawing, &thinned(&drawing, &seen));
+    page.push_str("<section aria-labelledby=\"numbers\">\n<h2 id=\"numbers\">Numbers</h2>\n");
+    tables::write(&mut page, document, counters, &seen);
+    page.push_str("</section>\n");
+    let _ = writeln!(
+        page,
+        "<footer>plait {} ({}), seed {}, segment hash {}: the same line makes the same bytes \
+         again.</footer>",
+        crate::VERSION,
+        crate::COMMIT,
+        document.seed,
+        document.segment_hash,
+    );
+    end(&mut page, &numbers, SCRIPT);
+    Ok(page)
+}
+
+/// Returns the begin of a page, up to its main part. `room` is the size of its numbers.
+fn begun(title: &str, room: usize) -> String {
+    let mut page = String::with_capacity(room + 64 * 1024);
     let _ = write!(
         page,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -121,29 +143,24 @@ pub fn render(
          <meta name=\"generator\" content=\"plait {version}\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{title} \u{b7} plait run</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n",
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
         version = crate::VERSION,
-        title = escaped(&title),
+        title = escaped(title),
     );
-    head(&mut page, document);
-    charts(&mut page, &drawing, &thinned(&drawing, &seen));
-    page.push_str("<section aria-labelledby=\"numbers\">\n<h2 id=\"numbers\">Numbers</h2>\n");
-    tables::write(&mut page, document, counters, &seen);
-    page.push_str("</section>\n");
-    let _ = write!(
-        page,
-        "<footer>plait {} ({}), seed {}, segment hash {}: the same line makes the same bytes \
-         again.</footer>\n</main>\n<script type=\"application/json\" id=\"run\">{numbers}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        crate::VERSION,
-        crate::COMMIT,
-        document.seed,
-        document.segment_hash,
-    );
-    Ok(page)
+    page
 }
 
+/// Ends the main part, and writes the numbers and the script.
+fn end(page: &mut String, numbers: &str, script: &str) {
+    // A `<` could end the element around the numbers.
+    let numbers = numbers.replace('<', "\\u003c");
+    let _ = write!(
+        page,
+        "</main>\n<script type=\"application/json\" id=\"run\">{numbers}</script>\n\
+         <script>\n{script}</script>\n</body>\n</html>\n"
+    );
+}
 /// Returns the words for a cause that blocks a sender.
 fn cause_words(block: Block) -> &'static str {
     match block {
@@ -164,29 +181,47 @@ fn outages(tracks: &PathTracks, origin: Time, end: Time) -> Vec<(u64, u64)> {
 
 /// Returns a sentence about data that the drawings omit, with its amount.
 fn thinned(drawing: &Drawing, seen: &Collector) -> String {
-    let Thinned { told, kept, cell_us, cell_bytes } = seen.marks.thinned();
-    let marks = if told == kept as u64 {
-        format!("Each of the {told} sendings, arrivals and losses of data has its mark.")
-    } else {
-        format!(
-            "{told} sendings, arrivals and losses of data are drawn as {kept} marks: those of a \
-             kind on a path that lie within {} and {} are one.",
-            millis(cell_us as f64 / 1e3),
-            bytes(cell_bytes),
-        )
-    };
+    let marks = marks_of(&seen.marks, "sendings, arrivals and losses of data");
     let incidents = match seen.incidents.left_out {
         0 => String::new(),
         more => {
             format!(" Of the timeouts and changes of subflows, the last {more} are not marked.")
         }
     };
+    format!("{marks} {}{incidents}", curves(drawing.bins, drawing.bin_us))
+}
+
+/// Returns a sentence about the marks of `what`.
+fn marks_of(marks: &Marks, what: &str) -> String {
+    let Thinned { told, kept, cell_us, cell_bytes } = marks.thinned();
+    if told == kept as u64 {
+        return format!("Each of the {told} {what} has its mark.");
+    }
     format!(
-        "{marks} Curves have {} steps of {}, each with the least, the greatest and the last value \
-         in it.{incidents}",
-        drawing.bins,
-        millis(drawing.bin_us / 1e3),
+        "{told} {what} are drawn as {kept} marks: those of a kind on a path that lie within {} and \
+         {} are one.",
+        millis(cell_us as f64 / 1e3),
+        bytes(cell_bytes),
     )
+}
+
+/// Returns a sentence about the steps of the curves.
+fn curves(bins: usize, bin_us: f64) -> String {
+    let step = millis(bin_us / 1e3);
+    format!(
+        "Curves have {bins} steps of {step}, each with the least, the greatest and the last value in it."
+    )
+}
+
+/// Returns the marks for the script.
+fn boxes(marks: &Marks) -> Vec<Group> {
+    let groups = marks.groups().into_iter().map(|MarkGroup { kind, path, marks }| {
+        let boxes = marks.iter().flat_map(|mark| {
+            [mark.from_us, mark.to_us - mark.from_us, mark.start, mark.end - mark.start]
+        });
+        Group { kind: kind.key(), path, boxes: boxes.collect() }
+    });
+    groups.collect()
 }
 
 fn drawing(document: &RunDocument, seen: &Collector) -> Drawing {
@@ -207,13 +242,7 @@ fn drawing(document: &RunDocument, seen: &Collector) -> Drawing {
     let lanes = BLOCKS.iter().zip(&seen.blocked).map(|(block, held)| {
         let shares =
             held.sparse().into_iter().map(|(bin, ns)| (bin, (ns * 1_000).div_ceil(bin_ns)));
-        Lane { name: cause_words(*block), shares: shares.collect() }
-    });
-    let groups = seen.marks.groups().into_iter().map(|MarkGroup { kind, path, marks }| {
-        let boxes = marks.iter().flat_map(|mark| {
-            [mark.from_us, mark.to_us - mark.from_us, mark.start, mark.end - mark.start]
-        });
-        Group { kind: kind.key(), path, boxes: boxes.collect() }
+        Lane { name: cause_words(*block).to_owned(), shares: shares.collect() }
     });
     let incidents = seen.incidents.list.iter().map(|incident| {
         (incident.at.since(seen.grid.origin).as_micros(), incident.path.0, incident.what)
@@ -226,7 +255,7 @@ fn drawing(document: &RunDocument, seen: &Collector) -> Drawing {
         readable: seen.readable.finish(bins),
         held: seen.held.finish(bins),
         blocked: lanes.filter(|lane| !lane.shares.is_empty()).collect(),
-        marks: groups.collect(),
+        marks: boxes(&seen.marks),
         incidents: incidents.collect(),
     }
 }
@@ -240,7 +269,7 @@ fn head(page: &mut String, document: &RunDocument) {
     };
     let _ = write!(
         page,
-        "<main>\n<header>\n<h1>{} <span>over {}</span></h1>\n\
+        "<header>\n<h1>{} <span>over {}</span></h1>\n\
          <p class=\"what\">{}, {} congestion control, seed {}{}</p>\n",
         escaped(&document.scheduler),
         escaped(&over),
@@ -254,11 +283,17 @@ fn head(page: &mut String, document: &RunDocument) {
         },
     );
     tables::tiles(page, document);
-    let _ = write!(
+    again(page, &document.command);
+    page.push_str("</header>\n");
+}
+
+/// Writes the command that makes the same again.
+fn again(page: &mut String, command: &str) {
+    let _ = writeln!(
         page,
         "<p class=\"again\"><span>Run again</span> <code id=\"command\">{}</code> \
-         <button type=\"button\" id=\"copy\" hidden>Copy</button></p>\n</header>\n",
-        escaped(&document.command),
+         <button type=\"button\" id=\"copy\" hidden>Copy</button></p>",
+        escaped(command),
     );
 }
 
@@ -272,15 +307,34 @@ fn panel(page: &mut String, plot: &str, class: &str, heading: &str, note: &str, 
     );
 }
 
-fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
-    page.push_str(
+/// Begins the section of the drawings. `whole` is what all of them show.
+fn begin_charts(page: &mut String, whole: &str) {
+    let _ = writeln!(
+        page,
         "<section id=\"charts\" aria-labelledby=\"over-time\">\n\
          <h2 id=\"over-time\">Over time</h2>\n\
-         <noscript><p>The drawings need the script of this page; the numbers below do not.</p>\
+         <noscript><p>The drawings need the script of this page; the numbers do not.</p>\
          </noscript>\n<p class=\"hint keys\">Point or touch to read values; drag to look closer, \
-         double-click for the whole run. Keys: \u{2190} \u{2192} move, + \u{2212} zoom, Esc whole \
-         run.</p>\n<p class=\"key\" id=\"key\"></p>\n",
+         double-click for the whole {whole}. Keys: \u{2190} \u{2192} move, + \u{2212} zoom, Esc whole \
+         {whole}.</p>\n<p class=\"key\" id=\"key\"></p>",
     );
+}
+
+/// Ends the section with the ruler and a sentence about omitted data.
+fn end_charts(page: &mut String, whole: &str, thinned: &str) {
+    let _ = writeln!(
+        page,
+        "<div class=\"ruler\" hidden><canvas data-plot=\"ruler\" aria-hidden=\"true\"></canvas>\
+         <div><output id=\"time\"></output><button type=\"button\" id=\"closer\" \
+         aria-label=\"Look closer\">+</button><button type=\"button\" id=\"wider\" \
+         aria-label=\"Look from further away\">\u{2212}</button><button type=\"button\" \
+         id=\"whole\">Whole {whole}</button></div></div>",
+    );
+    let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
+}
+
+fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
+    begin_charts(page, "run");
     panel(
         page,
         "sequence",
@@ -318,14 +372,7 @@ fn charts(page: &mut String, drawing: &Drawing, thinned: &str) {
     for (index, path) in drawing.paths.iter().enumerate() {
         path_charts(page, index, &escaped(&path.name));
     }
-    page.push_str(
-        "<div class=\"ruler\" hidden><canvas data-plot=\"ruler\" aria-hidden=\"true\"></canvas>\
-         <div><output id=\"time\"></output><button type=\"button\" id=\"closer\" \
-         aria-label=\"Look closer\">+</button><button type=\"button\" id=\"wider\" \
-         aria-label=\"Look from further away\">\u{2212}</button><button type=\"button\" \
-         id=\"whole\">Whole run</button></div></div>\n",
-    );
-    let _ = writeln!(page, "<p class=\"hint\" id=\"thinned\">{}</p>\n</section>", escaped(thinned));
+    end_charts(page, "run", thinned);
 }
 
 /// Writes the charts of the path at `index`; `name` is already escaped.

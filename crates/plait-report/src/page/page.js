@@ -98,6 +98,7 @@ const look = (from, to) => {
   view.to = view.from + length;
   draw(true);
 };
+const lookAtAll = () => { chosen = null; look(0, end); };
 /** @param {number} factor */
 const zoom = (factor) => {
   const middle = cursor === null ? (view.from + view.to) / 2 : cursor;
@@ -142,7 +143,7 @@ for (const plot of plots) {
     if (event.pointerType === "mouse" && !drag) cursor = null;
     draw(false);
   });
-  canvas.addEventListener("dblclick", () => look(0, end));
+  canvas.addEventListener("dblclick", lookAtAll);
   canvas.addEventListener("keydown", (event) => {
     const step = (view.to - view.from) / 200;
     const at = cursor === null ? view.from : cursor;
@@ -150,7 +151,7 @@ for (const plot of plots) {
     else if (event.key === "ArrowRight") cursor = Math.min(end, at + step);
     else if (event.key === "+" || event.key === "=") return zoom(0.5);
     else if (event.key === "-") return zoom(2);
-    else if (event.key === "Escape") return look(0, end);
+    else if (event.key === "Escape") return lookAtAll();
     else return undefined;
     event.preventDefault();
     const length = view.to - view.from;
@@ -161,7 +162,7 @@ for (const plot of plots) {
 }
 byId("closer").addEventListener("click", () => zoom(0.5));
 byId("wider").addEventListener("click", () => zoom(2));
-byId("whole").addEventListener("click", () => look(0, end));
+byId("whole").addEventListener("click", lookAtAll);
 
 // The key: paths by colour, kinds that can be hidden.
 const key = byId("key");
@@ -178,15 +179,17 @@ run.paths.forEach((path, index) => {
 });
 /** @type {[string, string, string][]} kind, what it is, and its mark as the outline of a shape */
 const kinds = [
-  ["sent", "sent", "M1 9h6v3h-6zM9 4h6v3h-6z"],
-  ["arrived", "arrived", "M1 9h6v3h-6zM9 4h6v3h-6z"],
-  ["again", "sent again", "M4 4l8 8M12 4l-8 8"],
-  ["copied", "copy of another subflow’s", "M8 3l5 5l-5 5l-5 -5z"],
-  ["lost", "lost", "M3 4h10l-5 9z"],
-  ["readable", "readable", "M0 12h6v-7h10"],
+  ["sent", words.sent, "M1 9h6v3h-6zM9 4h6v3h-6z"],
+  ["arrived", words.arrived, "M1 9h6v3h-6zM9 4h6v3h-6z"],
+  ["again", words.again, "M4 4l8 8M12 4l-8 8"],
+  ["copied", words.copied, "M8 3l5 5l-5 5l-5 -5z"],
+  ["lost", words.lost, "M3 4h10l-5 9z"],
+  ["readable", words.readable, "M0 12h6v-7h10"],
 ];
 for (const [kind, name, shape] of kinds) {
-  if (kind !== "readable" && !run.marks.some((group) => group.kind === kind)) continue;
+  const isThere = kind === "readable" ? run.readable.last.some((value) => value !== null)
+    : run.marks.some((group) => group.kind === kind);
+  if (!isThere) continue;
   const label = document.createElement("label");
   const box = document.createElement("input");
   box.type = "checkbox";
@@ -202,12 +205,14 @@ for (const swatch of charts.querySelectorAll("h3[data-path] i")) {
 }
 
 // A line that is too long breaks between words, not after their hyphens.
+for (const line of document.querySelectorAll("main code")) {
+  line.replaceChildren(...(line.textContent || "").split(" ").flatMap((word, nth) => {
+    const whole = document.createElement("span");
+    whole.textContent = word;
+    return nth ? [" ", whole] : [whole];
+  }));
+}
 const command = byId("command");
-command.replaceChildren(...(command.textContent || "").split(" ").flatMap((word, nth) => {
-  const whole = document.createElement("span");
-  whole.textContent = word;
-  return nth ? [" ", whole] : [whole];
-}));
 const copy = byId("copy");
 copy.hidden = !navigator.clipboard;
 copy.addEventListener("click", () => {
@@ -217,14 +222,27 @@ copy.addEventListener("click", () => {
   );
 });
 
-// A link may say where to look: run.html#at=540ms.
+// A link may say where to look: run.html#at=540ms, or #incident=2 of a capture.
 const pointed = () => {
+  const [, nth] = /^#incident=(\d+)$/.exec(location.hash) || [];
+  const span = nth && run.spans ? run.spans[Number(nth) - 1] : null;
+  if (span) {
+    const room = Math.max((span[1] - span[0]) * 0.15, run.bin_us);
+    chosen = Number(nth) - 1;
+    look(span[0] - room, span[1] + room);
+    charts.scrollIntoView();
+  }
   const [, number, name] = /^#at=([\d.]+)(us|ms|s)$/.exec(location.hash) || [];
   const unit = { us: 1, ms: 1e3, s: 1e6 }[name || ""];
   if (unit) cursor = Math.min(end, Number(number) * unit || 0);
 };
 pointed();
 window.addEventListener("hashchange", () => { pointed(); draw(false); });
+// A link that was followed before leads there again.
+document.addEventListener("click", ({ target }) => {
+  const link = target instanceof Element ? target.closest("a[href^='#']") : null;
+  if (link && link.getAttribute("href") === location.hash) pointed();
+});
 
 charts.querySelector(".ruler")?.removeAttribute("hidden");
 readColours();

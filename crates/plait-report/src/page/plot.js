@@ -6,9 +6,10 @@
 /** @typedef {{name: string, sent: Sparse, cwnd: Band, inflight: Band, srtt_us: Band, queue: Band,
  *   lost: Sparse, lost_acks: Sparse, down: [number, number][]}} Path */
 /** @typedef {{kind: string, path: number, boxes: number[]}} Group */
+/** @typedef {[number, number, number, number]} Span start, end, path or -1, and 1 if it is shaded */
 /** @typedef {{bin_us: number, bins: number, end_us: number, paths: Path[], readable: Band,
  *   held: Band, blocked: {name: string, shares: Sparse}[], marks: Group[],
- *   incidents: [number, number, string][]}} Run */
+ *   incidents: [number, number, string][], spans?: Span[]}} Run */
 /** @typedef {{ctx: CanvasRenderingContext2D, left: number, right: number, top: number,
  *   bottom: number, x: (us: number) => number}} Frame */
 /** @typedef {{canvas: HTMLCanvasElement, output: HTMLOutputElement|null, base: HTMLCanvasElement,
@@ -34,6 +35,12 @@ let drag = null;
 const shown = { sent: true, arrived: true, again: true, copied: true, lost: true, readable: true };
 
 // Words and numbers.
+const words = {
+  sent: "sent", arrived: "arrived", again: "sent again", copied: "copy of another subflow’s", lost: "lost",
+  readable: "readable", free: "not held back",
+};
+/** @type {Record<string, string>} */
+const verbs = { sent: "sent", arrived: "brought", again: "sent again", copied: "sent a copy", lost: "lost" };
 /** @param {number} value @param {string[]} units @param {number} [digits] */
 const scaled = (value, units, digits = 3) => {
   let unit = 0;
@@ -169,6 +176,30 @@ const shadeOutages = ({ ctx, x, left, right, top, bottom }, path) => {
     if (stop > start) ctx.fillRect(start, top, stop - start, bottom - top);
   }
   ctx.globalAlpha = 1;
+};
+/** The incident of a capture that a link has chosen. @type {number|null} */
+let chosen = null;
+/** The times of incidents; of one path if it has an index. @param {Frame} frame @param {number|null} path */
+const shadeSpans = ({ ctx, x, left, right, top, bottom }, path) => {
+  /** @type {number[]} */
+  const numbered = [];
+  (run.spans || []).forEach(([from, to, on, shaded], nth) => {
+    if (nth !== chosen && (!shaded || chosen !== null)) return;
+    if (path !== null && on !== path) return;
+    const start = Math.max(x(from), left);
+    const stop = Math.min(Math.max(x(to), x(from) + 1), right);
+    if (stop <= start) return;
+    ctx.fillStyle = colours.alert;
+    ctx.globalAlpha = nth === chosen ? 0.2 : 0.1;
+    ctx.fillRect(start, top, stop - start, bottom - top);
+    ctx.globalAlpha = 1;
+    // The number of an incident is not written over another one.
+    if (path !== null || stop - start < 20 || numbered.some((at) => Math.abs(at - start) < 20)) return;
+    numbered.push(start);
+    ctx.textAlign = "left";
+    ctx.textBaseline = "top";
+    ctx.fillText(String(nth + 1), start + 3, top + 2);
+  });
 };
 /** A mark that points down from the top. @param {Frame} frame @param {number} at @param {string} colour
  * @param {boolean} hollow */

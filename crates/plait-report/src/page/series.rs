@@ -24,6 +24,12 @@ impl Grid {
         Grid { origin, bin: FINEST }
     }
 
+    /// Creates a grid for a known length: as many bins as a drawing has, but none finer than the finest.
+    pub(super) fn spanning(origin: Time, length: Span) -> Grid {
+        let bin = Span::from_nanos(length.as_nanos() / BINS as u64 + 1);
+        Grid { origin, bin: bin.max(FINEST) }
+    }
+
     /// Returns the bin of `at`; `None` before the origin.
     pub(super) fn index(&self, at: Time) -> Option<usize> {
         let since = (at >= self.origin).then(|| at.since(self.origin).as_nanos())?;
@@ -80,6 +86,12 @@ impl Track {
             _ => None,
         });
         self.bins = merged.collect();
+    }
+
+    /// Returns the bins with a record, each with its least and its greatest value.
+    pub(super) fn records(&self) -> Vec<(usize, u64, u64)> {
+        let filled = self.bins.iter().enumerate();
+        filled.filter_map(|(bin, seen)| seen.map(|it| (bin, it.least, it.greatest))).collect()
     }
 
     /// Returns the band over `bins` bins. A bin without a record keeps the previous value.
@@ -156,6 +168,7 @@ mod tests {
         assert_eq!(band.last, [None, Some(5), Some(5), Some(4), Some(4), Some(4)]);
         assert_eq!(band.least, [None, Some(5), Some(5), Some(2), Some(4), Some(4)]);
         assert_eq!(band.greatest, [None, Some(5), Some(5), Some(9), Some(4), Some(4)]);
+        assert_eq!(track.records(), [(1, 5, 5), (3, 2, 9)]);
         track.widen();
         let band = track.finish(3);
         assert_eq!(band.last, [Some(5), Some(4), Some(4)]);
@@ -183,6 +196,15 @@ mod tests {
         sum.widen();
         assert_eq!(sum.0, [3, 7, 11, 7]);
         assert_eq!(Sum(vec![0, 4, 0]).sparse(), [(1, 4)]);
+    }
+
+    #[test]
+    fn a_known_length_fits() {
+        for nanos in [1, 1_199, 1_200, 1_201, 120_000_000, 119_999_999, 3_600_000_000_000] {
+            let grid = Grid::spanning(Time::ZERO, Span::from_nanos(nanos));
+            let last = grid.index(Time::from_nanos(nanos)).unwrap();
+            assert!(last < BINS && (nanos < 120_000_000 || last > BINS - 3), "{nanos}: {last}");
+        }
     }
 
     #[test]

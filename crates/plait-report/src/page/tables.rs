@@ -213,7 +213,48 @@ fn scenario_row(path: &PathReport) -> Vec<String> {
 }
 
 /// Writes a table unless it is empty. It scrolls within itself on a narrow screen.
-fn table(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<String>>) {
+pub(super) fn table(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<String>>) {
+    let rows = rows.into_iter().map(|row| row.into_iter().map(Cell::Text).collect());
+    cells(page, caption, head, rows.collect());
+}
+
+/// A cell of a table.
+pub(super) enum Cell {
+    Text(String),
+    /// Words that lead to another part of the page, with its name.
+    Link(String, String),
+    /// A share of the width.
+    Bar(f64),
+}
+
+impl Cell {
+    /// Returns true for a number, whose column is right-aligned. An address is none.
+    fn is_number(&self) -> bool {
+        let begins = |c: char| c.is_ascii_digit() || "\u{2013}<\u{2265}+-".contains(c);
+        match self {
+            Cell::Text(text) | Cell::Link(text, _) => {
+                text.starts_with(begins) && !text.contains(':')
+            }
+            Cell::Bar(_) => false,
+        }
+    }
+
+    fn html(&self) -> String {
+        match self {
+            Cell::Text(text) => escaped(text),
+            Cell::Link(text, to) => {
+                format!("<a href=\"#{}\">{}</a>", escaped(to), escaped(text))
+            }
+            Cell::Bar(share) => {
+                let width = (share * 100.0).clamp(0.0, 100.0);
+                format!("<div class=\"share\"><i style=\"width: {width:.1}%\"></i></div>")
+            }
+        }
+    }
+}
+
+/// Writes a table of cells unless it is empty.
+pub(super) fn cells(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<Cell>>) {
     if rows.is_empty() {
         return;
     }
@@ -222,11 +263,10 @@ fn table(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<String>>
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n\
          <table><caption>{caption}</caption>\n<thead><tr>"
     );
-    // Columns of numbers are right-aligned.
-    let number =
-        |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || "\u{2013}<".contains(c));
     let numbers: Vec<bool> = (0..head.len())
-        .map(|column| rows.iter().all(|row| row.get(column).is_some_and(number)))
+        .map(|column| {
+            column > 0 && rows.iter().all(|row| row.get(column).is_some_and(Cell::is_number))
+        })
         .collect();
     let class = |column: usize| if numbers[column] { " class=\"n\"" } else { "" };
     for (column, name) in head.iter().enumerate() {
@@ -236,7 +276,7 @@ fn table(page: &mut String, caption: &str, head: &[&str], rows: Vec<Vec<String>>
     for row in rows {
         page.push_str("<tr>");
         for (at, cell) in row.iter().enumerate() {
-            let cell = escaped(cell);
+            let cell = cell.html();
             let _ = match at {
                 0 => write!(page, "<th scope=\"row\">{cell}</th>"),
                 _ => write!(page, "<td{}>{cell}</td>", class(at)),

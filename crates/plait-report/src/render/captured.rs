@@ -122,7 +122,8 @@ fn indented(line: &str, width: usize) -> String {
     lines.iter().map(|line| format!("  {line}\n")).collect()
 }
 
-fn ends(connection: &ConnectionReport) -> String {
+/// Returns the ends of a connection, and its protocol.
+pub(crate) fn ends(connection: &ConnectionReport) -> String {
     let protocol = match (connection.protocol, &connection.token) {
         (Protocol::Mptcp, Some(token)) => format!("MPTCP, token {token}"),
         (Protocol::Mptcp, None) => "MPTCP".to_owned(),
@@ -133,10 +134,9 @@ fn ends(connection: &ConnectionReport) -> String {
     format!("{} to {} ({protocol})", connection.client, connection.server)
 }
 
-/// Describes one connection.
-fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
+/// Returns the amount of data of a connection, its time, and what the data went through.
+pub(crate) fn summary(connection: &ConnectionReport) -> String {
     let data = &connection.data;
-    let mut text = ends(connection) + "\n";
     let place = match connection.paths.first().map(|path| path.place) {
         Some(Place::Sender) if connection.sender_known => "recorded at the sender, with its state",
         Some(Place::Sender) => "captured at the sender",
@@ -164,7 +164,13 @@ fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
         let (median, tail) = (millis(median), millis(tail));
         line.push_str(&format!("; {beyond} out of order, gaps of {median} (95 %: {tail})"));
     }
-    text.push_str(&indented(&line, width));
+    line
+}
+
+/// Describes one connection.
+fn one(connection: &ConnectionReport, naming: Naming, width: usize) -> String {
+    let mut text = ends(connection) + "\n";
+    text.push_str(&indented(&summary(connection), width));
     for note in &connection.notes {
         text.push_str(&indented(note, width));
     }
@@ -330,7 +336,7 @@ fn paths(paths: &[PathReport], width: usize) -> String {
 }
 
 /// Returns the rate of a link, or the least rate that it has.
-fn link(path: &PathReport) -> String {
+pub(crate) fn link(path: &PathReport) -> String {
     match path.link_mbps {
         Some(rate) if path.link_is_known => figure(rate),
         Some(rate) => format!(">={}", figure(rate)),
