@@ -325,6 +325,62 @@ fn a_path_hedges_the_first_data_that_was_not_passed_on() {
     }
 }
 
+/// Ten segments leave the main path at once, and the side path copies them as far as its budget allows.
+fn copies_in_advance(spec: &str) -> (Box<dyn Scheduler>, Model, usize) {
+    let (mut scheduler, mut model) = ten_on_the_first(spec, 10, MAIN_RTT);
+    let copies = send_all(&mut *scheduler, &mut model);
+    assert!(copies.iter().all(|(subflow, _)| *subflow == SIDE), "{copies:?}");
+    (scheduler, model, copies.len())
+}
+
+#[test]
+fn without_a_budget_no_copy_leaves_in_advance() {
+    assert_eq!(copies_in_advance("slot:probe=off,eager=off").2, 10);
+    assert_eq!(copies_in_advance("slot:probe=off,eager=off,spare=0").2, 0);
+}
+
+/// A DATA_ACK of the copies comes after 40 ms, and the acknowledgements of the originals come at `original` ms, after a
+/// silence of up to 40 ms that a delayed acknowledgement may explain. Returns the time that the copies saved.
+fn saved_ms(original: u64) -> f64 {
+    let (mut scheduler, mut model, _) = copies_in_advance("slot:probe=off,eager=off");
+    let mut acked = |model: &mut Model, subflow: SubflowId, millis| {
+        model.now = at(millis);
+        let it = &mut model.subflows[subflow.index()];
+        (it.inflight, it.outstanding) = (0, 0);
+        let rtt = Some(Span::from_millis(millis));
+        let notice =
+            Notice::Acked { subflow, bytes: 10 * MSS, rtt, bandwidth: 0, first_unacked: None };
+        scheduler.on_notice(&model.view(), notice);
+        let edge = Dsn::ZERO + 10 * MSS;
+        let notice = Notice::DataAck { old: model.connection.snd_una, new: edge, edge: None };
+        model.connection.snd_una = edge;
+        scheduler.on_notice(&model.view(), notice);
+    };
+    acked(&mut model, SIDE, 40);
+    acked(&mut model, MAIN, original);
+    let state = state_of(&*scheduler);
+    state.iter().find(|(name, _)| name == "spare.1.saved_ns").map_or(0.0, |(_, ns)| ns / 1e6)
+}
+
+#[test]
+fn copies_save_the_time_until_the_originals_arrive() {
+    assert_eq!(saved_ms(140), 60.0);
+    assert_eq!(saved_ms(80), 0.0);
+    assert_eq!(saved_ms(40), 0.0);
+}
+
+/// After copies have saved time, others leave without a budget.
+#[test]
+fn copies_that_have_saved_time_need_no_budget() {
+    for (saved, copies) in [(0.0, 0), (19e6, 0), (21e6, 10)] {
+        let spec = "slot:probe=off,eager=off,spare=0";
+        let (mut scheduler, mut model) = ten_on_the_first(spec, 10, MAIN_RTT);
+        assert!(scheduler.load_state("busy.time_ns", 1e9));
+        assert!(scheduler.load_state("spare.1.saved_ns", saved));
+        assert_eq!(send_all(&mut *scheduler, &mut model).len(), copies, "{saved}");
+    }
+}
+
 /// Returns the segments that are copied right after the first of ten, sent 15 ms ago, counts as lost. The
 /// retransmission needs 20 ms, and the copies 10 ms.
 fn copies_after_a_loss(spec: &str) -> Vec<u64> {

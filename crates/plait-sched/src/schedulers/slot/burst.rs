@@ -85,9 +85,10 @@ impl Memory {
         for at in 1..count {
             let range = DataRange::with_len(first.start.saturating_add(at * mss), mss);
             let arrives = view.now + path.last_arrives_in((at + 1) * mss);
-            self.flights.sent(range, subflow, arrives);
-            let backlog = &mut self.lanes[subflow.index()].backlog;
-            backlog.on_sent(view.now, mss, path.rate, false);
+            let lane = &mut self.lanes[subflow.index()];
+            lane.spare.sent += mss;
+            self.flights.sent(range, (subflow, lane.spare.sent), arrives);
+            lane.backlog.on_sent(view.now, mss, path.rate, false);
         }
         let data = DataRange::with_len(first.start, count * mss);
         self.burst = Some(Burst { data, subflow });

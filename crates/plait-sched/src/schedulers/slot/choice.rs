@@ -75,7 +75,7 @@ impl Memory {
             };
             let (subflow, len) = (path.view.id, range.len());
             let arrives = self.note(view, path, len);
-            self.flights.sent(range, subflow, arrives);
+            self.flights.sent(range, (subflow, self.lanes[subflow.index()].spare.sent), arrives);
             if out.explain {
                 out.note("ahead_segments", Some(subflow), (offset / mss) as f64);
             }

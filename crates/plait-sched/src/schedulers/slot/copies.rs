@@ -4,6 +4,7 @@ use super::estimate::Estimate;
 use super::flights::Flight;
 use super::memory::Memory;
 use super::paths::Paths;
+use super::spare::Budget;
 use crate::rules;
 use crate::{Decision, Reason, View, What};
 use plait_base::{DataRange, SubflowId};
@@ -14,11 +15,19 @@ const LATE_SEGMENTS: usize = 4;
 const STALLED_SEGMENTS: usize = 48;
 
 impl Memory {
-    fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
-        let arrives = self.note(view, path, range.len());
-        self.flights.copied(range, path.view.id, arrives);
-        let (what, grant) = (What::Redundant(range), range.len());
-        Decision::Send { subflow: path.view.id, what, grant, reason: Reason::Copy }
+    fn copy(
+        &mut self,
+        view: &View<'_>,
+        path: &Estimate<'_>,
+        range: DataRange,
+        budget: Budget,
+    ) -> Decision {
+        let (subflow, len) = (path.view.id, range.len());
+        let arrives = self.note(view, path, len);
+        let spare = &mut self.lanes[subflow.index()].spare;
+        spare.on_copied(view.now, len, budget);
+        self.flights.copied(range, (subflow, spare.sent), arrives);
+        Decision::Send { subflow, what: What::Redundant(range), grant: len, reason: Reason::Copy }
     }
 
     /// Copies a segment to the path, other than its carrier, where it arrives first.
@@ -29,7 +38,7 @@ impl Memory {
         flight: &Flight,
     ) -> Option<Decision> {
         let path = paths.fastest_except(view, flight.subflow, flight.range.len())?;
-        Some(self.copy(view, path, flight.range))
+        Some(self.copy(view, path, flight.range, paths.rules.copying.spare))
     }
 
     /// Copies one of the first segments if it is late, and its own path does not repair it in time.
@@ -68,16 +77,23 @@ impl Memory {
         let mss = rules::segment_len(view);
         let path = paths.unknown(view, mss)?;
         let range = self.uncarried(view, path.view.id, mss)?;
-        Some(self.copy(view, path, range))
+        Some(self.copy(view, path, range, paths.rules.copying.spare))
     }
 
-    /// Copies the first data that a path has not carried, on the path where it arrives first.
+    /// Copies the first data that a path has not carried, on the path where it arrives first. Each path has a budget
+    /// of such copies.
     pub(super) fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
+        let budget = paths.rules.copying.spare;
+        let allowed = |path: &&Estimate<'_>| {
+            let spare = &self.lanes[path.view.id.index()].spare;
+            spare.allows(view.now, budget, self.busy.time)
+        };
         let mss = rules::segment_len(view);
         let (path, range) = paths
             .for_hedge(view, mss)
+            .filter(allowed)
             .find_map(|path| Some((path, self.uncarried(view, path.view.id, mss)?)))?;
-        Some(self.copy(view, path, range))
+        Some(self.copy(view, path, range, paths.rules.copying.spare))
     }
 
     /// Returns the first data, at most `len` bytes, that a subflow has not carried and that was not passed on.

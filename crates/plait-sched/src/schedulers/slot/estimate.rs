@@ -4,6 +4,7 @@ use super::loss::LossShare;
 use super::memory::Lane;
 use super::paths::Work;
 use super::rate::{MAX_HELD_BACK, RateSource};
+use super::spare::Budget;
 use crate::SubflowView;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 
@@ -58,6 +59,8 @@ pub(super) struct Copying {
     pub(super) hedge: bool,
     /// Whether data behind a loss is expected with the repair.
     pub(super) repair: bool,
+    /// Copies in advance that have shown no use.
+    pub(super) spare: Budget,
 }
 
 /// The parameters of learning.

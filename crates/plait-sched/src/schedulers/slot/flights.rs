@@ -20,6 +20,10 @@ pub(super) struct Flight {
     pub(super) lost: bool,
     /// Number of segments that were noted before it.
     pub(super) order: u64,
+    /// Bytes that its subflow had sent with it.
+    pub(super) position: u64,
+    /// The subflow that carried a copy of it.
+    pub(super) copy: Option<SubflowId>,
 }
 
 /// The segments that are not DATA_ACKed, in the order of their DSNs.
@@ -34,28 +38,54 @@ pub(super) struct Flights {
 impl Flights {
     /// Notes a segment of new data that is sent now.
     #[inline(always)]
-    pub(super) fn sent(&mut self, range: DataRange, subflow: SubflowId, arrives: Time) {
+    pub(super) fn sent(
+        &mut self,
+        range: DataRange,
+        (subflow, position): (SubflowId, u64),
+        arrives: Time,
+    ) {
         let order = self.noted;
         self.noted += 1;
         let full = self.is_full();
         match self.list.back_mut() {
             Some(last) if last.range.start > range.start => {
-                self.sent_before(range, subflow, arrives);
+                self.sent_before(range, (subflow, position), arrives);
             }
             // It was planned before, and not sent then.
             Some(last) if last.range.start == range.start => {
                 (last.range, last.subflow, last.arrives) = (range, subflow, arrives);
-                (last.lost, last.order) = (false, order);
+                (last.lost, last.order, last.copy, last.position) = (false, order, None, position);
             }
             _ if full => {}
-            _ => self.list.push_back(Flight { range, subflow, arrives, lost: false, order }),
+            _ => self.list.push_back(Flight {
+                range,
+                subflow,
+                arrives,
+                lost: false,
+                order,
+                position,
+                copy: None,
+            }),
         }
     }
 
     /// Notes a segment that lies before others. It may have been planned before.
     #[inline(never)]
-    fn sent_before(&mut self, range: DataRange, subflow: SubflowId, arrives: Time) {
-        let flight = Flight { range, subflow, arrives, lost: false, order: self.noted - 1 };
+    fn sent_before(
+        &mut self,
+        range: DataRange,
+        (subflow, position): (SubflowId, u64),
+        arrives: Time,
+    ) {
+        let flight = Flight {
+            range,
+            subflow,
+            arrives,
+            lost: false,
+            order: self.noted - 1,
+            position,
+            copy: None,
+        };
         let (at, full) = (self.place(range.start), self.is_full());
         match self.list.get_mut(at).filter(|it| it.range.start == range.start) {
             Some(planned) => *planned = flight,
@@ -65,9 +95,17 @@ impl Flights {
     }
 
     /// Notes a copy. It does not change what is known of the first.
-    pub(super) fn copied(&mut self, range: DataRange, subflow: SubflowId, arrives: Time) {
-        if self.with(range.start).is_none() {
-            self.sent(range, subflow, arrives);
+    pub(super) fn copied(
+        &mut self,
+        range: DataRange,
+        (subflow, position): (SubflowId, u64),
+        arrives: Time,
+    ) {
+        let next = self.list.partition_point(|it| it.range.start <= range.start);
+        let known = next.checked_sub(1).and_then(|at| self.list.get_mut(at));
+        match known.filter(|it| range.start < it.range.end) {
+            Some(known) => known.copy = Some(subflow),
+            None => self.sent(range, (subflow, position), arrives),
         }
     }
 
@@ -139,11 +177,19 @@ impl Flights {
         self.list.drain(from..to);
     }
 
-    /// Forgets the segments below the left edge.
-    pub(super) fn acked(&mut self, edge: Dsn) {
-        while self.list.front().is_some_and(|it| it.range.end <= edge) {
+    /// Forgets the segments below the left edge. Passes those to `copied` of which a subflow has carried a copy.
+    pub(super) fn acked(&mut self, edge: Dsn, mut copied: impl FnMut(&Flight, SubflowId)) {
+        while let Some(first) = self.list.front().filter(|it| it.range.end <= edge) {
+            if let Some(copy) = first.copy {
+                copied(first, copy);
+            }
             self.list.pop_front();
         }
+    }
+
+    /// Returns true if all segments are acknowledged.
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// Returns true if `test` holds for one of `count` segments from the left edge. Repairs and segments that were
@@ -199,7 +245,15 @@ impl Flights {
         if at == self.list.len() && at < MAX_FLIGHTS {
             let range = DataRange::new(Dsn::ZERO, Dsn::ZERO);
             let (subflow, arrives) = (SubflowId(0), Time::ZERO);
-            self.list.push_back(Flight { range, subflow, arrives, lost: false, order: 0 });
+            self.list.push_back(Flight {
+                range,
+                subflow,
+                arrives,
+                lost: false,
+                order: 0,
+                position: 0,
+                copy: None,
+            });
         }
         self.list.get_mut(at)
     }

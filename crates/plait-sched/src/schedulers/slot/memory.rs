@@ -3,10 +3,11 @@
 use super::backlog::Backlog;
 use super::burst::Burst;
 use super::estimate::{Estimate, Rules, time_for};
-use super::flights::Flights;
+use super::flights::{Flight, Flights};
 use super::loss::LossShare;
 use super::paths::{Paths, Work};
 use super::rate::{MAX_HELD_BACK, RateFilter, Step};
+use super::spare::{Busy, Spare};
 use super::way::Retransmission;
 use crate::rules::segment_len;
 use crate::{CaState, ConnectionView, Decision, SubflowView, View};
@@ -31,6 +32,7 @@ pub(super) struct Lane {
     pub(super) started: Time,
     /// Time for which the receiver may have held the latest acknowledgement back.
     pub(super) held: Span,
+    pub(super) spare: Spare,
 }
 
 impl Lane {
@@ -48,6 +50,7 @@ impl Lane {
 pub(super) struct Memory {
     pub(super) lanes: [Lane; SubflowId::MAX],
     pub(super) flights: Flights,
+    pub(super) busy: Busy,
     /// The latest decision for more than one segment.
     pub(super) burst: Option<Burst>,
 }
@@ -73,9 +76,13 @@ impl Memory {
     #[inline(always)]
     pub(super) fn note(&mut self, view: &View<'_>, path: &Estimate<'_>, len: u64) -> Time {
         self.end_burst(view);
+        if self.flights.is_empty() {
+            self.busy.on_start(view.now);
+        }
         let lane = &mut self.lanes[path.view.id.index()];
         lane.backlog.on_sent(view.now, len, path.rate, path.is_empty());
         lane.note_start(view.now, path.view);
+        lane.spare.sent += len;
         view.now + path.arrives_in(len)
     }
 
@@ -86,6 +93,7 @@ impl Memory {
         let paths = self.paths(rules, view, &mut list);
         let ConnectionView { snd_una, snd_nxt, .. } = view.connection;
         let mss = segment_len(view);
+        self.busy.on_start(view.now);
         let mut from = self.flights.end().max(snd_una);
         while from < snd_nxt && !self.flights.is_full() {
             let Some(sent) = view.queue.sent_from(from) else { return };
@@ -95,17 +103,20 @@ impl Memory {
             let held = range.end.get().saturating_sub(snd_una.get());
             let wait = path.map(|it| it.arrives_behind(held.min(it.view.inflight)));
             let arrives = view.now + wait.unwrap_or_default();
-            self.flights.sent(range, sent.first, arrives);
+            let position = self.lanes[sent.first.index()].spare.sent;
+            self.flights.sent(range, (sent.first, position), arrives);
             from = range.end;
         }
     }
 
     /// Notes a decision of the shared rules.
     pub(super) fn settled(&mut self, view: &View<'_>, decision: Decision) -> Decision {
-        if let Decision::Send { subflow, .. } = decision
+        if let Decision::Send { subflow, grant, .. } = decision
             && let Some(it) = view.subflow(subflow)
         {
-            self.lanes[subflow.index()].note_start(view.now, it);
+            let lane = &mut self.lanes[subflow.index()];
+            lane.note_start(view.now, it);
+            lane.spare.sent += grant;
         }
         decision
     }
@@ -127,6 +138,27 @@ impl Memory {
         Some(Retransmission { arrival: path.arrives_in(len), duration: time_for(len, path.pace) })
     }
 
+    /// Takes in a DATA_ACK up to `edge`.
+    pub(super) fn on_data_acked(&mut self, view: &View<'_>, edge: Dsn) {
+        let Memory { lanes, flights, busy, .. } = self;
+        if busy.on_acked(view.now) {
+            lanes.iter_mut().for_each(|it| it.spare.saved = it.spare.saved.over(2));
+        }
+        let way_back = |id| {
+            let rtt = view.subflow(id).and_then(|it| it.min_rtt.or(it.srtt));
+            rtt.unwrap_or_default().over(2)
+        };
+        flights.acked(edge, |flight, copy| {
+            let Flight { subflow, position, .. } = *flight;
+            if let (Some(lane), Some(path)) =
+                (lanes.get_mut(subflow.index()), view.subflow(subflow))
+            {
+                let later = way_back(subflow).minus(way_back(copy));
+                lane.spare.on_data_acked(path, (position, copy), (view.now, later));
+            }
+        });
+    }
+
     /// Takes in an acknowledgement.
     pub(super) fn on_acked(
         &mut self,
@@ -144,6 +176,13 @@ impl Memory {
         lane.progress = view.now;
         lane.losses.on_acked(bytes);
         lane.proven |= view.subflows.len() == 1;
+        if let Some(path) = view.subflow(subflow)
+            && let Some((copy, saved)) =
+                lane.spare.on_acked(path, view.now, silence.min(MAX_HELD_BACK))
+        {
+            self.lanes[copy.index()].spare.saved += saved;
+        }
+        let lane = &mut self.lanes[subflow.index()];
         let open = view.subflow(subflow).filter(|it| it.ca == CaState::Open);
         let Some((path, srtt, rtt)) = open.and_then(|it| Some((it, it.srtt?, rtt?))) else {
             return lane.rate.break_run();

@@ -135,6 +135,13 @@ pub(super) const REPAIR: Param = Param {
     help: "data behind a lost segment arrives with its repair, and a copy that arrives later takes no place of other data",
     clause: "ours",
 };
+pub(super) const SPARE: Param = Param {
+    name: "spare",
+    kind: ParamKind::Whole { min: 0, max: 1_000_000, default: 10 },
+    unit: "MB",
+    help: "copies in advance on a path in a minute at most, unless they have saved 2 % of the time",
+    clause: "ours",
+};
 pub(super) const ROUND: Param = Param {
     name: "round",
     kind: ParamKind::Switch { default: true },

@@ -3,6 +3,7 @@
 use super::flights::Flights;
 use super::memory::{Lane, Memory};
 use super::rate::{MAX_STEPS, RateFilter, RateSource, Step};
+use super::spare::{Ahead, Spare};
 use alloc::string::String;
 use core::fmt::{self, Write};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
@@ -29,6 +30,20 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("held.ID_ns", "time for which the receiver may have held the latest acknowledgement back"),
     ("backlog.ID.began_ns", "when the path was last empty"),
     ("backlog.ID.bytes", "bytes sent since then"),
+    (
+        "spare.ID.until_ns",
+        "when the copies that the path carries would have left at the rate of the budget",
+    ),
+    ("spare.ID.saved_ns", "time by which these copies came before the originals"),
+    ("spare.ID.sent", "bytes that the path has sent"),
+    (
+        "ahead.ID.since_ns",
+        "since when data of the path is acknowledged that only copies have brought",
+    ),
+    ("ahead.ID.copy", "the subflow that carried the first of these copies"),
+    ("ahead.ID.position", "bytes that the path had sent with the last of this data"),
+    ("busy.time_ns", "time with unacknowledged data"),
+    ("busy.until_ns", "time up to which that counts"),
     ("step.ID.N.at_ns", "arrival of the Nth of the latest acknowledgements"),
     ("step.ID.N.sent_ns", "when the newest segment that it covers was sent"),
     ("step.ID.N.bytes", "bytes that it covers"),
@@ -39,6 +54,9 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("flight.N.arrives_ns", "its predicted arrival"),
     ("flight.N.lost", "1 if its carrier counts it as lost"),
     ("flight.N.order", "segments that were noted before it"),
+    ("flight.N.position", "bytes that its carrier had sent with it"),
+    ("flight.N.copies", "1 if a subflow has carried a copy"),
+    ("flight.N.copy", "the latest such subflow"),
     ("flights.noted", "segments noted so far"),
     ("way.ID.passed", "order of the first segment of the subflow that was not passed on"),
     ("way.ID.waits", "order of the first segment that waits for the repair of a loss"),
@@ -50,9 +68,9 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 
 /// Writes the state. Zeroes are left out.
 pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
-    let Memory { lanes, flights, .. } = memory;
+    let Memory { lanes, flights, busy, .. } = memory;
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started, held }) in
+    for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started, held, spare }) in
         lanes.iter().enumerate()
     {
         names.begin(format_args!("rate.{id}"));
@@ -82,6 +100,16 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
         names.begin(format_args!("backlog.{id}"));
         names.write(".began_ns", backlog.began.as_nanos());
         names.write(".bytes", backlog.bytes);
+        names.begin(format_args!("spare.{id}"));
+        names.write(".until_ns", spare.until.as_nanos());
+        names.write(".saved_ns", spare.saved.as_nanos());
+        names.write(".sent", spare.sent);
+        if let Some(Ahead { since, copy, position }) = spare.ahead {
+            names.begin(format_args!("ahead.{id}"));
+            names.write(".since_ns", since.as_nanos());
+            names.write(".copy", u64::from(copy.0));
+            names.write(".position", position);
+        }
         for (at, step) in rate.steps[..rate.used].iter().enumerate() {
             names.begin(format_args!("step.{id}.{at}"));
             names.write(".at_ns", step.at.as_nanos());
@@ -96,6 +124,9 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
         names.write(".waits", way.waits);
         names.write(".repair_ns", way.repair.as_nanos());
     }
+    names.begin(format_args!("busy"));
+    names.write(".time_ns", busy.time.as_nanos());
+    names.write(".until_ns", busy.until.as_nanos());
     names.begin(format_args!("flights"));
     names.write(".noted", flights.noted);
     for (at, flight) in flights.iter().enumerate() {
@@ -106,6 +137,11 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
         names.write(".arrives_ns", flight.arrives.as_nanos());
         names.write(".lost", u64::from(flight.lost));
         names.write(".order", flight.order);
+        names.write(".position", flight.position);
+        if let Some(copy) = flight.copy {
+            names.write(".copies", 1);
+            names.write(".copy", u64::from(copy.0));
+        }
     }
 }
 
@@ -150,13 +186,19 @@ impl Names<'_> {
 
 /// Restores a value. Returns `None` if the name is unknown.
 pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
-    let Memory { lanes, flights, .. } = memory;
+    let Memory { lanes, flights, busy, .. } = memory;
     let whole = value as u64;
     let mut parts = name.split('.');
     match (parts.next()?, parts.next()?) {
         ("flight", at) => load_flight(flights, at.parse().ok()?, parts.next()?, whole)?,
         ("flights", "noted") => flights.noted = whole,
         ("way", id) => load_way(flights, id.parse().ok()?, parts.next()?, whole)?,
+        ("busy", "time_ns") => busy.time = Span::from_nanos(whole),
+        ("busy", "until_ns") => busy.until = Time::from_nanos(whole),
+        ("spare" | "ahead", id) => {
+            let spare = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.spare;
+            load_spare(spare, parts.next()?, whole)?;
+        }
         ("step", id) => {
             let lane = lanes.get_mut(id.parse::<usize>().ok()?)?;
             load_step(&mut lane.rate, parts.next()?.parse().ok()?, parts.next()?, whole)?;
@@ -235,6 +277,22 @@ fn load_step(rate: &mut RateFilter, at: usize, name: &str, whole: u64) -> Option
     Some(())
 }
 
+fn load_spare(spare: &mut Spare, name: &str, whole: u64) -> Option<()> {
+    let ahead = || Ahead { since: Time::ZERO, copy: SubflowId(0), position: 0 };
+    match name {
+        "until_ns" => spare.until = Time::from_nanos(whole),
+        "saved_ns" => spare.saved = Span::from_nanos(whole),
+        "sent" => spare.sent = whole,
+        "since_ns" => spare.ahead.get_or_insert_with(ahead).since = Time::from_nanos(whole),
+        "copy" => {
+            spare.ahead.get_or_insert_with(ahead).copy = SubflowId(u8::try_from(whole).ok()?);
+        }
+        "position" => spare.ahead.get_or_insert_with(ahead).position = whole,
+        _ => return None,
+    }
+    Some(())
+}
+
 fn load_way(flights: &mut Flights, id: usize, name: &str, whole: u64) -> Option<()> {
     let way = flights.ways.get_mut(id)?;
     match name {
@@ -255,6 +313,9 @@ fn load_flight(flights: &mut Flights, at: usize, name: &str, whole: u64) -> Opti
         "arrives_ns" => flight.arrives = Time::from_nanos(whole),
         "lost" => flight.lost = whole == 1,
         "order" => flight.order = whole,
+        "position" => flight.position = whole,
+        "copies" => flight.copy = flight.copy.or((whole > 0).then_some(SubflowId(0))),
+        "copy" => flight.copy = Some(SubflowId(u8::try_from(whole).ok()?)),
         _ => return None,
     }
     Some(())
