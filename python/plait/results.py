@@ -191,6 +191,9 @@ class Run(Report[_plait.RunReport]):
     @cached_property
     def _inner(self) -> _plait.RunReport:  # type: ignore[override]
         text, events, scheduler = self._recipe or ("", False, None)
+        if self._document["scheduler"] == "environment":
+            problem = "an agent of plait.gym made the decisions of this run, so a pickled one cannot repeat it"
+            raise _plait.Error(f"{problem}\n  allowed: digest, command, complete, measures, to_dict()")
         if scheduler is not None:
             register(scheduler)
         inner = _plait.run(_plait.Draft.from_toml("scenario", text), events)
