@@ -5,15 +5,17 @@ It behaves as the binary does. The exit codes, the signals and the streams are t
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import signal
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import TypeVar
 
 from plait import _plait
 
-CLASS = re.compile(r"(?<![\w.-])(?!tcp:)(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?![\w=])")
+CLASS = re.compile(r"(?<![\w.-])(?!tcp:)[A-Za-z_][\w.]*:[A-Za-z_][\w.]*(?![\w.=])")
 """A scheduler that is a class: ``module:Class``. The parameters of other schedulers have a ``=``."""
 
 
@@ -27,51 +29,70 @@ def main() -> None:
     """Performs the command of ``sys.argv`` and ends the process."""
     _be_like_a_binary()
     try:
-        arguments = ["plait", *with_classes(sys.argv[1:])]
+        arguments = with_modules(sys.argv[1:])
+        register_classes(arguments)
     except NotAScheduler as error:
         sys.exit(_refused(error))
-    sys.exit(_plait.command(arguments, sys.executable))
+    sys.exit(_plait.command(["plait", *arguments], sys.executable))
 
 
 class NotAScheduler(Exception):
-    """A flag names a class that cannot be a scheduler."""
+    """A flag names a class that cannot be a scheduler, or a module that cannot be imported."""
 
 
-def with_classes(arguments: list[str]) -> list[str]:
-    """Registers the classes that flags name, and returns the arguments with the names of their schedulers.
+def with_modules(arguments: list[str]) -> list[str]:
+    """Imports the modules of ``--import MODULE``, which stands before the command. Returns the other arguments.
 
-    >>> with_classes(["run", "--scheduler", "ecf:beta=0.5", "--path", "wifi:rtt=9ms"])
-    ['run', '--scheduler', 'ecf:beta=0.5', '--path', 'wifi:rtt=9ms']
+    >>> with_modules(["--quiet", "--import", "json", "compare", "--scenario", "home.toml"])
+    ['--quiet', 'compare', '--scenario', 'home.toml']
     """
-    named = []
+    rest = list(arguments)
+    place = 0
+    while place < len(rest) and rest[place].startswith("-"):
+        flag, equals, module = rest[place].partition("=")
+        if flag != "--import":
+            place += 1
+            continue
+        del rest[place]
+        if not equals and place < len(rest):
+            module = rest.pop(place)
+        if not module:
+            raise NotAScheduler("--import: the module is missing\n  allowed: --import mine, for a file mine.py")
+        _imported("--import", module, import_module)
+    return rest
+
+
+def register_classes(arguments: list[str]) -> None:
+    """Imports and registers the classes that flags name.
+
+    >>> register_classes(["run", "--scheduler", "ecf:beta=0.5", "--path", "wifi:rtt=9ms"])
+    """
     for before, argument in zip(["", *arguments], arguments, strict=False):
         flag, equals, value = argument.partition("=")
         if before in FLAGS or (arguments[0] == "list" and before in LISTS):
-            argument = _registered(before, argument)
-        elif equals and flag in FLAGS:
-            argument = f"{flag}={_registered(flag, value)}"
-        named.append(argument)
-    return named
+            flag, value = before, argument
+        elif not equals or flag not in FLAGS:
+            continue
+        for text in CLASS.findall(value):
+            from plait.schedulers import imported
+
+            _imported(flag, text, imported)
 
 
-def _registered(flag: str, value: str) -> str:
-    """Registers the classes in the value of a flag, and returns the value with the names of their schedulers."""
+Loaded = TypeVar("Loaded")
 
-    def name(found: re.Match[str]) -> str:
-        from plait.schedulers import name_of, register
 
-        # As with `python -m`, modules of the current directory can be named.
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            scheduler = getattr(importlib.import_module(found["module"]), found["name"])
-            return name_of(register(scheduler))
-        except (ImportError, AttributeError, _plait.Error) as error:
-            raise NotAScheduler(f"{flag}: {error}") from error
-        except Exception as error:  # The module itself may raise anything.
-            raise NotAScheduler(f"{flag}: {found[0]}: {type(error).__name__}: {error}") from error
-
-    return CLASS.sub(name, value)
+def _imported(flag: str, text: str, load: Callable[[str], Loaded]) -> None:
+    """Imports what a flag names."""
+    # As with `python -m`, modules of the current directory can be named.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        load(text)
+    except (ImportError, AttributeError, _plait.Error) as error:
+        raise NotAScheduler(f"{flag}: {error}") from error
+    except Exception as error:  # The module itself may raise anything.
+        raise NotAScheduler(f"{flag}: {text}: {type(error).__name__}: {error}") from error
 
 
 def _refused(error: Exception) -> int:

@@ -105,6 +105,12 @@ class Figure:
 class ExperimentResult(Report[_plait.ExperimentReport]):
     """The outcome of an experiment. It prints as ``plait experiment run`` does."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "cannot pickle plait.ExperimentResult: pickle its table, runs, figures or to_dict(), or repeat the call, "
+            "which finds the finished runs in its cache"
+        )
+
     @property
     def claims(self) -> list[dict[str, Any]]:
         """The claims with their verdicts: ``standing`` is ``holds``, ``fails``, ``undecided`` or ``miss``."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 import shutil
+from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from plait import _plait, plot_result, plot_run
 from plait.plots import Theme
+from plait.schedulers import register
 from plait.table import Table
 
 if TYPE_CHECKING:
@@ -88,6 +90,15 @@ class Result(Report[_plait.Comparison]):
     >>> sorted(set(result.table["lte.rtt"]))
     ['120ms', '60ms']
     """
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Result) and self._inner == other._inner
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _result_of, self._inner.parts()
 
     @property
     def digest(self) -> str:
@@ -174,10 +185,39 @@ class Run(Report[_plait.RunReport]):
     (True, True)
     """
 
+    # A run that was pickled has its document, and makes the rest when it is asked for.
+    _recipe: tuple[str, bool, type | None] | None = None
+
+    @cached_property
+    def _inner(self) -> _plait.RunReport:  # type: ignore[override]
+        text, events, scheduler = self._recipe or ("", False, None)
+        if self._document["scheduler"] == "environment":
+            problem = "an agent of plait.gym made the decisions of this run, so a pickled one cannot repeat it"
+            raise _plait.Error(f"{problem}\n  allowed: digest, command, complete, measures, to_dict()")
+        if scheduler is not None:
+            register(scheduler)
+        inner = _plait.run(_plait.Draft.from_toml("scenario", text), events)
+        if inner.digest != self.digest:
+            problem = f"this is plait {_plait.PROGRAM}, which does not repeat the run with the digest {self.digest}"
+            raise _plait.Error(f"{problem}\n  allowed: the same version, and the same class of the scheduler")
+        return inner
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _run_of, (self.to_dict(), self._recipe or self._inner.recipe())
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats the run."""
+        return str(self._document["command"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the document that `command` prints with ``--json``."""
+        return super().to_dict() if self._recipe is None else deepcopy(self._document)
+
     @property
     def digest(self) -> str:
         """Hash over every segment sent and delivered: ``segment_hash`` of ``plait run --json``."""
-        return self._inner.digest
+        return str(self._document["segment_hash"])
 
     @property
     def complete(self) -> bool:
@@ -209,6 +249,18 @@ class Run(Report[_plait.RunReport]):
         document = self._document
         title = f"{document['scheduler']}, {document['workload']}"
         return plot_run.draw(json.loads(self._inner.drawings()), title, theme)
+
+
+def _result_of(document: str, runs: list[list[Any]]) -> Result:
+    """Returns the result that was pickled."""
+    return Result(_plait.Comparison.of_parts(document, runs))
+
+
+def _run_of(document: dict[str, Any], recipe: tuple[str, bool, type | None]) -> Run:
+    """Returns the run that was pickled."""
+    run = Run.__new__(Run)
+    run.__dict__.update(_document=document, _recipe=recipe)
+    return run
 
 
 class Explanation:

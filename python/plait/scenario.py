@@ -70,7 +70,10 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:
-        """Reads a scenario file from a text. Errors name the place as ``name:LINE:COLUMN``."""
+        """Reads a scenario file from a text. Errors name the place as ``name:LINE:COLUMN``.
+
+        A scheduler may be ``module:Class``, if the program has imported the module. The text itself imports nothing.
+        """
         return cls._of(Draft.from_toml(word("name", name), word("text", text)))
 
     @classmethod
@@ -104,8 +107,8 @@ class Scenario:
         return hash(self.to_toml())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A process that is to run it needs the classes that it names.
-        return Scenario.from_toml, (self.to_toml(),)
+        # The classes themselves are part of it, so that another process imports them.
+        return _restored, (self.to_toml(), self._draft.classes())
 
     @property
     def command(self) -> str:
@@ -114,6 +117,14 @@ class Scenario:
 
     def __repr__(self) -> str:
         return f"<plait.Scenario {self.command!r}>"
+
+
+def _restored(text: str, classes: list[type]) -> Scenario:
+    """Returns the scenario that was pickled."""
+    scenario = Scenario.from_toml(text)
+    for scheduler in classes:
+        register(scheduler)
+    return scenario
 
 
 AnyScenario: TypeAlias = Scenario | str | os.PathLike[str]

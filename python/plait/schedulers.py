@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar, Union
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias, TypeVar, Union
 
 from plait import _plait
 from plait._plait import Send, Subflow, View, Wait
@@ -54,16 +56,64 @@ def register(scheduler: S) -> S:
     >>> mine.digest == plait.run(paths, workload="download:256kB", scheduler="minrtt").digest
     True
     """
+    add(scheduler)
+    return scheduler
+
+
+def add(scheduler: type, text: str | None = None) -> None:
+    """Adds a class to the list of schedulers. ``text`` is the ``module:Class`` by which the user has named it."""
     if not isinstance(scheduler, type):
         given = type(scheduler).__name__
-        text = f"a scheduler is a class, and this is an object of the class {given}"
-        raise _plait.Error(f"{text}\n  allowed: the class, without `()`")
+        problem = f"a scheduler is a class, and this is an object of the class {given}"
+        raise _plait.Error(f"{problem}\n  allowed: the class, without `()`")
     if not callable(getattr(scheduler, "schedule", None)):
-        text = f"{scheduler.__name__} has no method schedule(view)"
-        raise _plait.Error(f"{text}\n  allowed: a class as in help(plait.Scheduler)")
+        problem = f"{scheduler.__name__} has no method schedule(view)"
+        raise _plait.Error(f"{problem}\n  allowed: a class as in help(plait.Scheduler)")
     idea = (inspect.getdoc(scheduler) or "a scheduler in Python").splitlines()[0]
-    _plait.register(scheduler, name_of(scheduler), idea, _parameters(scheduler))
-    return scheduler
+    text = text or f"{scheduler.__module__}:{scheduler.__qualname__}"
+    _plait.register(scheduler, text, name_of(scheduler), idea, _parameters(scheduler))
+
+
+def found(text: str) -> str:
+    """Registers ``module:Class``, a class of an imported module, and returns its name in lists of schedulers.
+
+    Scenario files and questions come here. They import no module, because reading them must run no code.
+    """
+    module, _, path = text.partition(":")
+    scheduler: object = sys.modules.get(module)
+    if scheduler is None:
+        raise _plait.Error(
+            f"the module `{module}` is not imported, and input may not import it\n"
+            f"  allowed: `import {module}` in Python, or `plait --import {module} ...` in a shell"
+        )
+    for name in path.split("."):
+        # An attribute that is computed would run code.
+        scheduler = inspect.getattr_static(scheduler, name, None)
+    if not isinstance(scheduler, type):
+        raise no_class(text)
+    add(scheduler, text)
+    return name_of(scheduler)
+
+
+def imported(text: str) -> str:
+    """Imports ``module:Class`` and registers the class. Returns its name in lists of schedulers."""
+    module, _, path = text.partition(":")
+    scheduler: Any = sys.modules[module] if module == "__main__" else import_module(module)
+    for name in path.split("."):
+        if module == "__main__" and not hasattr(scheduler, name):
+            raise no_class(text)
+        scheduler = getattr(scheduler, name)
+    add(scheduler, text)
+    return name_of(scheduler)
+
+
+def no_class(text: str) -> _plait.Error:
+    """Returns the error for a class that its module does not have."""
+    module, _, path = text.partition(":")
+    if module != "__main__":
+        return _plait.Error(f"the module `{module}` has no class `{path}`\n  allowed: a class of `dir({module})`")
+    problem = f"`{path}` is a class of the program that wrote `{text}`, and this is another one"
+    return _plait.Error(f"{problem}\n  allowed: mine:{path}, with the class in a file mine.py")
 
 
 def _parameters(scheduler: type) -> list[tuple[str, bool | int | float]]:

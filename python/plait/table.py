@@ -27,6 +27,9 @@ class Table:
     def __init__(self, inner: _plait.Table) -> None:
         self._inner = inner
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_parts, (self._inner.parts(), len(self))
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns, in order."""
@@ -64,3 +67,8 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<plait.Table: {len(self)} rows, columns {', '.join(self.columns)}>"
+
+
+def _of_parts(parts: list[tuple[str, str, list[Any]]], rows: int) -> Table:
+    """Returns the table that was pickled as these parts."""
+    return Table(_plait.Table.of_parts(parts, rows))

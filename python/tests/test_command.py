@@ -14,7 +14,7 @@ import pytest
 from conftest import Plait, binary
 
 import plait
-from plait.__main__ import NotAScheduler, with_classes
+from plait.__main__ import CLASS, NotAScheduler, register_classes, with_modules
 
 COMMAND = Path(sys.executable).parent / ("plait.exe" if os.name == "nt" else "plait")
 PATHS = ["--path", "wifi:rate=20mbit,rtt=22ms", "--path", "lte:rate=8mbit,rtt=60ms"]
@@ -37,6 +37,10 @@ class Leaves:
 
 class Wrong:
     pass
+
+class Outer:
+    class Inner(Fast):
+        pass
 '''
 
 
@@ -190,14 +194,19 @@ def test_a_class_that_ends_the_interpreter_ends_a_comparison(home: Path) -> None
 def test_every_flag_of_schedulers_takes_a_class(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    given = ["serve", "--scheduler", "mine:Fast+copy", "--port=443=mine:Fast", "--port", "80=ecf"]
-    assert with_classes(given) == ["serve", "--scheduler", "fast+copy", "--port=443=fast", "--port", "80=ecf"]
+    given = ["serve", "--scheduler", "mine:Fast+copy", "--port=443=mine:Outer.Inner", "--port", "80=ecf"]
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    register_classes(given)
+    for text in ("mine:Fast+copy", "mine:Outer.Inner"):
+        scenario = plait.Scenario(["wifi-home", "lte-att"], workload="download:64kB", scheduler=text)
+        assert f"--schedulers {text} " in scenario.command
 
 
 @pytest.mark.parametrize(
     ("named", "text"),
     [
         ("mine:Slow", "module 'mine' has no attribute 'Slow'"),
+        ("__main__:Fast", "`Fast` is a class of the program that wrote `__main__:Fast`, and this is another one"),
         ("theirs:Fast", "No module named 'theirs'"),
         ("mine:Wrong", "no method schedule"),
         ("mine:Broken", "ZeroDivisionError: mine"),
@@ -215,9 +224,84 @@ def test_a_bad_class_is_an_invalid_argument(home: Path, named: str, text: str) -
 def test_the_error_names_the_flag(given: list[str]) -> None:
     flag = given[0].partition("=")[0]
     with pytest.raises(NotAScheduler, match=f"^{flag}: No module named 'nosuch'$"):
-        with_classes(["compare", *given])
+        register_classes(["compare", *given])
 
 
 def test_other_arguments_are_not_classes() -> None:
     given = ["serve", "--scheduler", "ecf:beta=0.5", "--schedulers=minrtt+rp:mode=retransmit,tcp:wifi", "--path", "a:b"]
-    assert with_classes([*given, "--port", "443=ecf:beta=1"]) == [*given, "--port", "443=ecf:beta=1"]
+    register_classes([*given, "--port", "443=ecf:beta=1"])
+    assert not [text for argument in given[:4] for text in CLASS.findall(argument)]
+
+
+def test_the_printed_command_runs_again(home: Path) -> None:
+    words = [*PATHS, "--workload", "download:64kB", "--runs", "2"]
+    found = ended("compare", *words, "--schedulers", "mine:Fast,minrtt", cwd=home)
+    assert found.returncode == 0, found.stderr
+    printed = found.stdout.rsplit("Run again:", 1)[1].replace("\\\n", " ").split()
+    assert printed[printed.index("--schedulers") + 1] == "mine:Fast,minrtt"
+    again = ended(*printed[1:], cwd=home)
+    assert again.stdout == found.stdout
+    ran = ended("run", *words[:6], "--scheduler", "mine:Fast+copy", "--json", cwd=home)
+    assert " --scheduler mine:Fast+copy " in json.loads(ran.stdout)["command"]
+    explained = ended("explain", *words[:6], "--scheduler", "mine:Fast", "--compare-with", "mine:Fast,ecf", "--json", cwd=home)
+    command = json.loads(explained.stdout)["command"]
+    assert " --scheduler mine:Fast " in command and command.endswith(" --compare-with mine:Fast,ecf")
+
+
+def test_the_name_and_the_class_have_one_digest(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [*PATHS, "--workload", "download:64kB", "--runs", "2", "--json"]
+    found = json.loads(ended("compare", *words, "--schedulers", "mine:Fast", cwd=home).stdout)
+    monkeypatch.syspath_prepend(home)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    import mine  # type: ignore[import-not-found]
+
+    plait.register(mine.Fast)
+    for scheduler in ("fast", "mine:Fast", mine.Fast):
+        paths = [word for word in PATHS if word != "--path"]
+        result = plait.compare(paths, workload="download:64kB", schedulers=scheduler, runs=2)
+        assert result.digest == found["digest"] and result.command == found["command"]
+
+
+FILE = """
+workload = "download:64kB"
+schedulers = ["minrtt", "mine:Fast"]
+runs = 2
+path = ["wifi:rate=20mbit,rtt=22ms", "lte:rate=8mbit,rtt=60ms"]
+"""
+
+
+def test_a_scenario_file_names_a_class(home: Path) -> None:
+    (home / "home.toml").write_text(FILE)
+    refused = ended("compare", "--scenario", "home.toml", cwd=home)
+    assert refused.returncode == 2 and "home.toml:3:" in refused.stderr
+    assert "`mine:Fast`: the module `mine` is not imported, and input may not import it" in refused.stderr
+    assert "plait --import mine" in refused.stderr
+    found = ended("--import", "mine", "compare", "--scenario", "home.toml", cwd=home)
+    assert found.returncode == 0, found.stderr
+    assert "--schedulers minrtt,mine:Fast" in found.stdout
+    # What a flag says is imported, and is saved under this name.
+    words = ["compare", "--scenario", "home.toml", "--schedulers", "mine:Fast", "--save-scenario", "saved.toml"]
+    assert ended(*words, cwd=home).returncode == 0
+    assert '"mine:Fast"' in (home / "saved.toml").read_text()
+    (home / "home.toml").write_text(FILE.replace("Fast", "Slow"))
+    missing = ended("--import=mine", "compare", "--scenario", "home.toml", cwd=home)
+    assert missing.returncode == 2 and "home.toml:3:" in missing.stderr
+    assert "the module `mine` has no class `Slow`" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (["--import", "theirs"], "--import: No module named 'theirs'"),
+        (["--import", "wrong"], "--import: wrong: SyntaxError: "),
+        (["--import"], "--import: the module is missing"),
+    ],
+)
+def test_a_bad_import_is_an_invalid_argument(home: Path, given: list[str], text: str) -> None:
+    found = ended(*given, cwd=home)
+    assert found.returncode == 2 and text in found.stderr
+
+
+def test_only_leading_flags_import() -> None:
+    given = ["shell", "python3", "--import", "nosuch"]
+    assert with_modules(given) == given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
@@ -85,6 +86,11 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     again = episode(env, drawn(5), seed=3)
     assert len(first[0]) > 50 and first[0] == again[0] and first[1] == again[1]
     assert first[4]["run"].digest == again[4]["run"].digest
+    # Environments in other processes send it.
+    kept = pickle.loads(pickle.dumps(first[4]["run"]))
+    assert (kept.digest, kept.measures) == (again[4]["run"].digest, again[4]["run"].measures)
+    with pytest.raises(plait.Error, match="an agent of plait.gym made the decisions"):
+        repr(kept)
     assert episode(env, drawn(5), seed=4)[4]["run"].digest != first[4]["run"].digest
     assert episode(env, drawn(6), seed=3)[4]["run"].digest != first[4]["run"].digest
 

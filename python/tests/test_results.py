@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+from test_digests import drawn
 
 import plait
+from plait.cluster import dataset
 
 PATHS = ["wifi:rate=20mbit,rtt=22ms,loss=1%", "lte:rate=8mbit,rtt=60ms"]
 SETTINGS: dict[str, Any] = {"workload": "download:64kB", "schedulers": "minrtt,ecf", "runs": 3, "seed": 2**64 - 1}
@@ -120,3 +126,108 @@ def test_the_lists_have_the_names() -> None:
     ]:
         assert name in [entry["name"] for entry in entries]
     assert "formula" in plait.list_schedulers("ecf")[0]["page"] or plait.list_schedulers("ecf")[0]["params"]
+
+
+def again(value: Any) -> Any:
+    """Returns what another process would get."""
+    return pickle.loads(pickle.dumps(value))
+
+
+def test_a_result_can_be_pickled(result: plait.Result) -> None:
+    for copied in (again(result), copy.deepcopy(result), again(again(result))):
+        assert copied == result and hash(copied) == hash(result)
+        assert copied.to_dict() == result.to_dict() and (copied.digest, copied.command) == (result.digest, result.command)
+        for mine, theirs in ((copied.table, result.table), (copied.runs, result.runs)):
+            assert mine.columns == theirs.columns and mine.to_dict() == theirs.to_dict()
+        assert (repr(copied), copied._repr_html_(), copied.verdict) == (repr(result), result._repr_html_(), result.verdict)
+        assert (copied.to_csv(), copied.to_csv(per_run=True)) == (result.to_csv(), result.to_csv(per_run=True))
+        assert copied.to_markdown() == result.to_markdown() and copied.holds
+    other = plait.compare(PATHS, **{**SETTINGS, "seed": 1})
+    assert other != result and again(other) == other and other != "a result"
+
+
+def test_a_pickled_result_has_its_frames_and_drawings(result: plait.Result) -> None:
+    pytest.importorskip("polars")
+    pytest.importorskip("matplotlib")
+    copied = again(result)
+    assert copied.to_polars().equals(result.to_polars()) and copied.runs.to_polars().equals(result.runs.to_polars())
+    assert copied.runs.to_polars().schema == result.runs.to_polars().schema
+    assert len(copied.plot().axes) == len(result.plot().axes) > 0
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_result_can_be_pickled(seed: int) -> None:
+    paths, settings = drawn(seed)
+    made = plait.compare(paths, **settings)  # type: ignore[arg-type]
+    copied = again(made)
+    assert copied == made
+    assert copied.to_dict() == made.to_dict() and copied.runs.to_dict() == made.runs.to_dict()
+
+
+class PyPickled:
+    """The usable subflow with the lowest RTT."""
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+
+
+def test_a_run_can_be_pickled() -> None:
+    for scheduler in ("ecf", PyPickled):
+        run = plait.run(PATHS, workload="download:64kB", scheduler=scheduler, seed=2**64 - 1, events=True)
+        for copied in (again(run), again(again(run)), copy.deepcopy(run)):
+            assert (copied.digest, copied.measures, copied.complete) == (run.digest, run.measures, run.complete)
+            assert copied.command == run.command and copied.to_dict() == run.to_dict()
+            # So far, nothing has run again.
+            assert "_inner" not in vars(copied)
+            assert repr(copied) == repr(run) and copied._repr_html_() == run._repr_html_()
+            assert copied.events.to_dict() == run.events.to_dict()
+    copied._document["segment_hash"] = "0"
+    with pytest.raises(plait.Error, match="does not repeat the run with the digest 0"):
+        repr(again(copied))
+
+
+def compared(scenario: plait.Scenario) -> plait.Result:
+    return plait.compare(scenario=scenario, progress=False)
+
+
+def test_a_result_comes_from_another_process() -> None:
+    import multiprocessing
+
+    scenario = plait.Scenario(PATHS, workload="download:64kB", schedulers=["minrtt", PyPickled], runs=2)
+    # A process that does not know the class from its parent.
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        made = pool.submit(compared, scenario).result()
+    assert made == compared(scenario)
+    assert [row["scheduler"] for row in made.rows][:2] == ["minrtt", "py-pickled"]
+
+
+def test_what_is_public_can_be_pickled_or_says_why_not(tmp_path: Path) -> None:
+    explanation = plait.explain(PATHS, workload="download:64kB", slowest=2)
+    copied = again(explanation)
+    assert (copied.to_dict(), repr(copied), copied.command) == (explanation.to_dict(), repr(explanation), explanation.command)
+    scenario = plait.Scenario(PATHS, **SETTINGS)
+    path = plait.Path("wifi", rtt="22ms")
+    checked = plait.check(PyPickled, connections=2)
+    swept = dataset.Sweep(tmp_path, {"runs": 3, "scenarios": []}, {})
+    assert (again(scenario), again(path), again(checked), again(swept).rows) == (scenario, path, checked, 3)
+    table = again(plait.compare(PATHS, **SETTINGS).table)
+    assert isinstance(table, plait.Table) and len(table) == 4
+    with pytest.raises(plait.Error, match="no unit"):
+        raise again(plait.Error("no unit"))
+    experiment = plait.experiment("ton-fig8", quick=True, cache=False)
+    with pytest.raises(TypeError, match="cannot pickle plait.ExperimentResult: .* to_dict"):
+        pickle.dumps(experiment)
+    assert again(experiment.runs).to_dict() == experiment.runs.to_dict() and again(experiment.figures) == experiment.figures
+    for transient in (plait.Send(0), plait.Wait(), plait.runs(PATHS, **SETTINGS)):
+        with pytest.raises(TypeError, match=f"cannot pickle '.*{type(transient).__name__}' object"):
+            pickle.dumps(transient)
+
+
+def test_a_scenario_of_a_local_class_says_that_it_cannot_be_pickled() -> None:
+    class PyLocal(PyPickled):
+        pass
+
+    scenario = plait.Scenario(PATHS, workload="download:64kB", schedulers=[PyLocal])
+    assert copy.deepcopy(scenario) == scenario
+    with pytest.raises((AttributeError, pickle.PicklingError), match="PyLocal"):
+        pickle.dumps(scenario)

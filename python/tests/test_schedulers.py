@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import sys
 import time
+import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,6 +168,120 @@ def test_a_class_joins_no_comparison_that_does_not_name_it() -> None:
     assert (before.command, before.digest) == (after.command, after.digest)
     assert "py-apart" in [entry["name"] for entry in plait.list_schedulers()]
     assert plait.compare(PATHS, schedulers="all", **settings).digest == before.digest
+
+
+def test_the_newest_class_is_shown_and_runs() -> None:
+    pages, digests = [], []
+    for wanted, idea in ((0, "The first."), (1, "The second."), (1, "The third.")):
+
+        class PyNewest:
+            __doc__ = idea
+
+            def schedule(self, view: plait.View, wanted: int = wanted) -> plait.Decision:
+                return wanted if wanted in [subflow.id for subflow in view.usable] else plait.Wait()
+
+        plait.register(PyNewest)
+        (entry,) = plait.list_schedulers("py-newest")
+        pages.append((entry["summary"], entry["page"].splitlines()[0]))
+        digests.append(plait.run(PATHS, workload="download:64kB", scheduler="py-newest").digest)
+    assert pages == [("The first.",) * 2, ("The second.",) * 2, ("The third.",) * 2]
+    assert digests[0] != digests[1] == digests[2]
+
+
+def test_an_experiment_does_not_take_the_runs_of_an_older_class(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    paths = '[[path]]\nname = "wifi"\nrate = "20mbit"\nrtt = "22ms"\n[[path]]\nname = "lte"\nrate = "8mbit"\nrtt = "60ms"\n'
+    file.write_text(f'title = "A class"\nworkload = "download:512kB"\nruns = 2\n{paths}[row.mine]\nscheduler = "py-stored"\n')
+    medians = []
+    for wanted in (0, 1):
+
+        class PyStored:
+            def schedule(self, view: plait.View, wanted: int = wanted) -> plait.Decision:
+                return wanted if wanted in [subflow.id for subflow in view.usable] else plait.Wait()
+
+        plait.register(PyStored)
+        medians.append(plait.experiment(file, cache=tmp_path / "cache").table["completion_ms"][0])
+    assert medians[0] < medians[1]
+    with pytest.raises(plait.Error, match="`py-stored` is a Python class"):
+        plait.sweep(out=tmp_path / "out", experiment=file, progress=False)
+
+
+def memory() -> int:
+    """Returns the memory of this process in bytes."""
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux tells it")
+def test_a_class_that_is_registered_a_thousand_times_takes_little_memory() -> None:
+    def register(times: int) -> None:
+        for _ in range(times):
+
+            class PyAgain(PyMinRtt):
+                """The usable subflow with the lowest RTT, again and again."""
+
+                def __init__(self, share: float = 0.2, turns: int = 3) -> None:
+                    pass
+
+            plait.register(PyAgain)
+
+    register(100)
+    gc.collect()
+    before = memory()
+    register(3000)
+    gc.collect()
+    # A list of schedulers takes 4 kB.
+    assert memory() - before < 2_000_000
+
+
+def test_a_command_names_a_class_as_python_does() -> None:
+    scenario = plait.Scenario(PATHS, workload="download:64kB", schedulers=["minrtt", PyMinRtt])
+    assert f"--schedulers minrtt,{__name__}:PyMinRtt " in scenario.command
+    assert "__main__" not in repr(plait.compare(scenario=scenario, runs=1))
+    again = plait.Scenario.from_toml(scenario.to_toml())
+    assert again == scenario and f'"minrtt,{__name__}:PyMinRtt"' in again.to_toml()
+    explained = plait.explain(PATHS, workload="download:64kB", scheduler=PyMinRtt, compare_with=[PyPatient, "ecf"])
+    assert explained.command.endswith(f"--compare-with {__name__}:PyPatient,ecf")
+
+
+@pytest.mark.parametrize("module", ["__main__", "here"])
+def test_a_class_of_the_program_is_called_one(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PyHere(PyMinRtt):
+        pass
+
+    PyHere.__module__ = module
+    if module == "__main__":
+        PyHere.__qualname__ = "PyHere"
+        monkeypatch.setattr(sys.modules["__main__"], "PyHere", PyHere, raising=False)
+    name = f"{module}:{PyHere.__qualname__}"
+    result = plait.compare(PATHS, workload="download:64kB", schedulers=["minrtt", PyHere], runs=1)
+    assert result.rows[1]["scheduler"] == "py-here" and name in result.command
+    assert f"runs only in the program that has the class `{name}`" in " ".join(repr(result).split())
+    plain = plait.compare(PATHS, workload="download:64kB", schedulers="minrtt,py-here", runs=1)
+    assert (plain.digest, plain.command) == (result.digest, result.command)
+
+
+def test_a_text_takes_the_newest_class_of_an_imported_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("newest")
+    scenario = f'path = {json.dumps(PATHS)}\nworkload = "download:512kB"\nschedulers = ["newest:PyLatest"]\n'
+    with pytest.raises(plait.Error, match="`newest:PyLatest`: the module `newest` is not imported"):
+        plait.Scenario.from_toml(scenario).to_toml()
+    monkeypatch.setitem(sys.modules, "newest", module)
+    shares = []
+    for wanted in (0, 1):
+
+        class PyLatest:
+            def schedule(self, view: plait.View, wanted: int = wanted) -> plait.Decision:
+                return wanted if wanted in [subflow.id for subflow in view.usable] else plait.Wait()
+
+        module.PyLatest = PyLatest  # type: ignore[attr-defined]
+        run = plait.run(scenario=plait.Scenario.from_toml(scenario))
+        assert plait.run(PATHS, workload="download:64kB", scheduler="newest:PyLatest").command.count("newest:PyLatest") == 1
+        shares.append(run.to_dict()["per_path"][1]["sent_bytes"])
+    assert shares[0] < shares[1]
+    assert plait.list_schedulers("newest:PyLatest")[0]["name"] == "py-latest"
+    with pytest.raises(plait.Error, match="the module `newest` has no class `Nobody`"):
+        plait.compare(PATHS, workload="download:64kB", schedulers="newest:Nobody")
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])

@@ -31,6 +31,8 @@ pub enum SpecError {
     Class {
         /// The class as given.
         given: String,
+        /// Why the Python package has not found it: the problem, and on a second line what is allowed. `None` in other programs.
+        why: Option<String>,
         /// The names and aliases of the list.
         allowed: Vec<&'static str>,
     },
@@ -150,8 +152,10 @@ impl fmt::Display for SpecError {
             SpecError::UnknownName { what, given, allowed } => {
                 write!(f, "no {what} `{given}`; known: {}", allowed.join(", "))
             }
-            SpecError::Class { given, .. } => {
-                write!(f, "`{given}`: a class needs the `plait` of the Python package")
+            SpecError::Class { given, why, .. } => {
+                let why =
+                    why.as_deref().unwrap_or("a class needs the `plait` of the Python package");
+                write!(f, "`{given}`: {why}")
             }
             SpecError::Repeated { what, name } => write!(f, "{what} `{name}` is given twice"),
             SpecError::Param(error) => error.fmt(f),

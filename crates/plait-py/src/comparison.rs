@@ -6,13 +6,19 @@ use crate::table::{Datum, Rows, Table};
 use crate::work::{Watched, interruptible};
 use plait_app::file;
 use plait_lab::stats::Summary;
-use plait_lab::{Attentive, ComparisonDocument, Control, KeepRuns, Report, Row, Simulator};
+use plait_lab::{
+    Attentive, ComparisonDocument, Control, KeepRuns, Report, Row, RunRecord, Simulator,
+};
 use plait_report::render::comparison;
 use pyo3::prelude::*;
 
 /// The outcome of a comparison.
-#[pyclass(frozen, module = "plait._plait")]
+#[pyclass(frozen, eq, module = "plait._plait")]
+#[derive(PartialEq)]
 pub(crate) struct Comparison(ComparisonDocument);
+
+/// A run as Python keeps it: row, number, seed, failure and values.
+type KeptRun = (usize, u32, u64, Option<String>, Vec<(String, f64)>);
 
 /// Runs every row of the scenario with every seed. `progress` is called with the number of ended runs and their
 /// total.
@@ -74,6 +80,31 @@ impl Comparison {
     /// Returns the document of `plait compare --json`.
     fn json(&self) -> PyResult<String> {
         serde_json::to_string(&self.0).map_err(refused)
+    }
+
+    /// Returns what [`Comparison::of_parts`] takes: the document (JSON), and the runs of each point.
+    fn parts(&self) -> PyResult<(String, Vec<Vec<KeptRun>>)> {
+        let runs = |report: &Report| {
+            let runs = report.each_run.iter().cloned();
+            runs.map(|it| (it.row, it.run, it.seed, it.failure, it.values)).collect()
+        };
+        let parts = (self.json()?, self.0.points.iter().map(runs).collect::<Vec<_>>());
+        if Comparison::of_parts(&parts.0, parts.1.clone())? != *self {
+            return Err(refused("internal error, please report it: the result cannot be kept"));
+        }
+        Ok(parts)
+    }
+
+    /// Returns the outcome with these parts.
+    #[staticmethod]
+    fn of_parts(document: &str, runs: Vec<Vec<KeptRun>>) -> PyResult<Comparison> {
+        let mut document: ComparisonDocument = serde_json::from_str(document).map_err(refused)?;
+        for (report, runs) in document.points.iter_mut().zip(runs) {
+            let run =
+                |(row, run, seed, failure, values)| RunRecord { row, run, seed, failure, values };
+            report.each_run = runs.into_iter().map(run).collect();
+        }
+        Ok(Comparison(document))
     }
 
     /// Returns the report of the terminal.

@@ -1,6 +1,7 @@
 //! A scenario under construction: settings by the names of scenario files.
 
 use crate::error::refused;
+use crate::scheduler::{class_of, renew};
 use plait_app::file;
 use plait_lab::scenario::{SETTINGS, Setting};
 use plait_lab::{Cell, RawScenario, Scenario};
@@ -61,12 +62,20 @@ impl Draft {
         // The value of a file gives way to this one.
         self.raw.forget(known.map_or(name, |setting| setting.name));
         let name = name.replace('_', "-");
+        if name == "schedulers" {
+            texts.iter().for_each(|list| renew(list));
+        }
         texts.iter().try_for_each(|text| self.raw.argument(&name, text)).map_err(refused)
     }
 
     /// Returns the scenario file (TOML).
     fn to_toml(&self) -> PyResult<String> {
         Ok(self.compared()?.to_toml())
+    }
+
+    /// Returns the classes that its schedulers are.
+    fn classes(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        Ok(self.compared()?.schedulers.iter().filter_map(|spec| class_of(py, spec)).collect())
     }
 
     /// Returns the command line that compares the schedulers of this scenario.
@@ -77,6 +86,8 @@ impl Draft {
 
 impl Draft {
     fn of(raw: RawScenario) -> Draft {
+        let given = raw.arguments().into_iter();
+        given.filter(|(name, _)| *name == "schedulers").for_each(|(_, list)| renew(&list));
         Draft { raw, paths: Vec::new() }
     }
 

@@ -69,6 +69,7 @@ mod _plait {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::scheduler::find_classes();
         module.add("Error", module.py().get_type::<super::error::Error>())?;
         module.add("VERSION", plait_report::VERSION)?;
         module.add("PROGRAM", plait_report::PROGRAM)

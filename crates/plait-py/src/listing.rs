@@ -6,6 +6,7 @@ use crate::work::{interruptible, stray_failure};
 use plait_app::quantity;
 use plait_base::Time;
 use plait_lab::explain::{Question, Which};
+use plait_lab::scenario::quoted;
 use plait_report::decide::{Session, controller};
 use plait_report::list::{ListDocument, ListKind};
 use plait_report::render::explained_run;
@@ -78,7 +79,12 @@ pub(crate) fn explain(
     let mut again = cell.command_line("plait explain");
     again += &at.map_or(String::new(), |at| format!(" --at {at}"));
     again += &format!(" --slowest {slowest}");
-    again += &compare_with.map_or(String::new(), |list| format!(" --compare-with {list}"));
+    if let Some(list) = compare_with {
+        let written: Vec<String> = schedulers.iter().map(plait_sched::Spec::written).collect();
+        let has_class = schedulers.iter().any(|spec| spec.class().is_some());
+        let list = if has_class { written.join(",") } else { list.to_owned() };
+        again += &format!(" --compare-with {}", quoted(&list));
+    }
     let _ = stray_failure();
     let question = Question { which, schedulers };
     let (outcome, transfer) = interruptible(py, progress, move |shared| {

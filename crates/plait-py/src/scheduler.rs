@@ -13,6 +13,7 @@ use plait_sched::{
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// Classes by number.
@@ -20,11 +21,31 @@ static CLASSES: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
 
 /// A class of the list.
 struct Registered {
-    name: &'static str,
     class: Py<PyAny>,
-    params: &'static [Param],
+    listed: Listing,
     hears: Hears,
-    build: Build,
+}
+
+/// What the list of schedulers has of a class.
+#[derive(Clone, Copy, PartialEq)]
+struct Listing {
+    name: &'static str,
+    idea: &'static str,
+    params: &'static [Param],
+    /// The class as `module:Class`.
+    text: &'static str,
+}
+
+/// Returns a text that is kept for the rest of the program. Equal texts are kept once.
+fn kept(text: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(text) {
+        return known;
+    }
+    let new: &'static str = String::from(text).leak();
+    all.insert(new);
+    new
 }
 
 /// The notices for which a class has a method.
@@ -48,14 +69,18 @@ impl Hears {
 /// Builds a scheduler.
 type Build = fn(&Params) -> Box<dyn Scheduler>;
 
+/// Classes of a row of [`BUILDERS`].
+const ROW: usize = 16;
+
 macro_rules! builders {
-    ($($number:literal)*) => { [$(|given| Box::new(PythonScheduler::new($number, given))),*] };
+    ($($row:literal)*) => { [$(builders!(@ $row; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)),*] };
+    (@ $row:literal; $($place:literal)*) => {
+        [$(|given| Box::new(PythonScheduler::new($row * ROW + $place, given))),*]
+    };
 }
 
 /// The function of each number.
-const BUILDERS: [Build; 32] = builders!(
-    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-);
+const BUILDERS: [[Build; ROW]; 16] = builders!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
 /// Largest value of a parameter that is a number.
 const MAX_PARAM_VALUE: u32 = 1_000_000_000;
@@ -81,18 +106,19 @@ fn param_of(owner: &str, name: &str, default: &Bound<'_, PyAny>) -> PyResult<Par
         }
         ParamKind::Whole { default, .. } if default > MAX_PARAM_VALUE.into() => Err(refused()),
         kind => {
-            let name = String::from(name).leak();
+            let name = kept(name);
             Ok(Param { name, kind, unit: "", help: "of the Python class", clause: "" })
         }
     }
 }
 
-/// Adds a class to the list of schedulers. `params` are the parameters of the class with their defaults. A class with the
-/// name of an earlier one takes its place.
+/// Adds a class to the list of schedulers. `params` are the parameters of the class with their defaults, and `text` is the class
+/// as `module:Class`. A class with the name of an earlier one takes its place.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes lists so")]
 pub(crate) fn register(
     class: Bound<'_, PyAny>,
+    text: &str,
     name: &str,
     idea: &str,
     params: Vec<(String, Bound<'_, PyAny>)>,
@@ -102,45 +128,82 @@ pub(crate) fn register(
         params.iter().map(|(param, default)| param_of(name, param, default)).collect();
     let params = params?;
     let mut classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = classes.iter_mut().find(|known| known.name == name) {
-        if known.params != params {
-            known.params = params.leak();
-            list(known.name, idea, known.params, known.build)?;
-        }
-        let before = std::mem::replace(&mut known.class, class.unbind());
-        known.hears = hears;
-        // Python code may run when an object goes, so the lock goes first.
-        drop(classes);
-        drop(before);
-        return Ok(());
-    }
-    let Some(build) = BUILDERS.get(classes.len()).copied() else {
-        let text = format!("`{name}`: at most {} Python classes can be schedulers", BUILDERS.len());
+    let at = classes.iter().position(|known| known.listed.name == name);
+    let known = at.and_then(|at| classes.get(at)).map(|known| known.listed);
+    let params = match known {
+        Some(known) if known.params == params => known.params,
+        _ => params.leak(),
+    };
+    let listed = Listing { name: kept(name), idea: kept(idea), params, text: kept(text) };
+    let number = at.unwrap_or(classes.len());
+    let Some(build) = BUILDERS.as_flattened().get(number).copied() else {
+        let most = BUILDERS.as_flattened().len();
+        let text = format!("`{name}`: at most {most} Python classes can be schedulers");
         return Err(Error::new_err(text));
     };
-    let name: &'static str = String::from(name).leak();
-    let params: &'static [Param] = params.leak();
-    list(name, idea, params, build)?;
-    classes.push(Registered { name, class: class.unbind(), params, hears, build });
+    // Each change of the list costs memory.
+    if known != Some(listed) {
+        list(listed, build)?;
+    }
+    let registered = Registered { class: class.unbind(), listed, hears };
+    let before = match at.and_then(|at| classes.get_mut(at)) {
+        Some(known) => Some(std::mem::replace(known, registered)),
+        None => {
+            classes.push(registered);
+            None
+        }
+    };
     expect_classes();
+    // Python code may run when an object goes, so the lock goes first.
+    drop(classes);
+    drop(before);
     Ok(())
 }
 
 /// Adds a class to the list of schedulers, in the place of an earlier one of this name.
-fn list(name: &'static str, idea: &str, params: &'static [Param], build: Build) -> PyResult<()> {
-    let idea: &'static str = String::from(idea).leak();
-    let page: &'static str = format!("{idea}\n\nA Python class of this process.\n").leak();
+fn list(listed: Listing, build: Build) -> PyResult<()> {
+    let Listing { name, idea, params, text } = listed;
+    let page = kept(&format!("{idea}\n\nThe Python class `{text}`.\n"));
     let about = About { name, aliases: &[], idea, page, params, state: &[] };
     let entry = Entry { about, queues_ahead: false, spreads_bursts: false, build };
-    plait_sched::register_apart(&[entry]).map_err(refused)
+    plait_sched::register_class(entry, text).map_err(refused)
 }
 
-/// Returns the name of a Python class that a scheduler in canonical form uses.
-pub(crate) fn class_in(scheduler: &str) -> Option<&'static str> {
+/// Returns the class that a scheduler is.
+pub(crate) fn class_of(py: Python<'_>, spec: &plait_sched::Spec) -> Option<Py<PyAny>> {
     let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut words =
-        scheduler.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
-    words.find_map(|word| classes.iter().map(|known| known.name).find(|name| *name == word))
+    let name = spec.entry().about.name;
+    classes.iter().find(|known| known.listed.name == name).map(|known| known.class.clone_ref(py))
+}
+
+/// Lets texts such as those of a scenario file name classes of modules that the program has imported.
+pub(crate) fn find_classes() {
+    const FIND: plait_sched::FindClass = find;
+    plait_sched::find_classes_with(&FIND);
+}
+
+/// Registers a class of an imported module, `module:Class`. Returns the name of its scheduler.
+fn find(text: &str) -> Result<String, String> {
+    let found = Python::try_attach(|py| {
+        let schedulers = py.import("plait.schedulers").map_err(|error| error.to_string())?;
+        let found = schedulers.call_method1("found", (text,)).and_then(|name| name.extract());
+        found.map_err(|error| error.value(py).to_string())
+    });
+    found.unwrap_or_else(|| Err("the interpreter ends".to_owned()))
+}
+
+/// Registers the classes that a list of schedulers names, if their modules are imported, again: a module may have a newer class.
+pub(crate) fn renew(list: &str) {
+    for scheduler in plait_sched::split_list(list) {
+        let base = scheduler.split('+').next().unwrap_or_default();
+        let mut parts = base.split(':');
+        if let (Some(module), Some(class)) = (parts.next(), parts.next())
+            && !class.contains('=')
+        {
+            // The text is parsed later, with its error.
+            let _ = find(&format!("{module}:{class}"));
+        }
+    }
 }
 
 /// An object of a Python class.
@@ -178,9 +241,9 @@ impl PythonScheduler {
         let built = Python::try_attach(|py| {
             let (class, params, built) = {
                 let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
-                let Registered { name, class, params, hears, .. } = classes.get(number)?;
-                let built = PythonScheduler { name, hears: *hears, object: None };
-                (class.clone_ref(py), *params, built)
+                let Registered { class, listed, hears, .. } = classes.get(number)?;
+                let built = PythonScheduler { name: listed.name, hears: *hears, object: None };
+                (class.clone_ref(py), listed.params, built)
             };
             let object = arguments(py, params, given)
                 .and_then(|arguments| class.call(py, (), Some(&arguments)))

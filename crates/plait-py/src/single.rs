@@ -2,9 +2,10 @@
 
 use crate::draft::Draft;
 use crate::error::refused;
+use crate::scheduler::class_of;
 use crate::table::{Datum, Rows, Table};
 use crate::work::interruptible;
-use plait_lab::{Cell, simulate_unless};
+use plait_lab::{Cell, Subject, simulate_unless};
 use plait_report::Watchers;
 use plait_report::events::EventLog;
 use plait_report::page;
@@ -102,6 +103,15 @@ impl RunReport {
     #[pyo3(signature = (width, colour=false))]
     fn text(&self, width: usize, colour: bool) -> String {
         self.report.to_text(width, colour)
+    }
+
+    /// Returns what repeats the run: its scenario (TOML), whether it keeps its events, and the class that its scheduler is.
+    fn recipe(&self, py: Python<'_>) -> (String, bool, Option<Py<PyAny>>) {
+        let class = match &self.cell.subject {
+            Subject::Scheduler(spec) => class_of(py, spec),
+            Subject::SinglePath(_) => None,
+        };
+        (self.cell.scenario.to_toml(), self.events.is_some(), class)
     }
 
     /// Repeats the run, and returns the numbers of its drawings (JSON).

@@ -3,7 +3,9 @@
 use crate::error::{Error, refused};
 use plait_lab::experiment::{EMBEDDED, Experiment, Looks, Misses, Planned, RunRecord};
 use plait_lab::scenario::Reader;
-use plait_lab::{Address, Cell, Point, RawScenario, ScenarioError, Simulator, World, cells};
+use plait_lab::{
+    Address, Cell, Point, RawScenario, ScenarioError, Simulator, Subject, World, cells,
+};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,6 +29,16 @@ pub(crate) struct Source {
     pub(crate) seed: u64,
     /// True for a quick run of an experiment.
     pub(crate) quick: bool,
+}
+
+/// Refuses a class: its name does not tell what it does.
+fn addressed(spec: &plait_sched::Spec) -> PyResult<()> {
+    let Some(class) = spec.class() else { return Ok(()) };
+    Err(Error::new_err(format!(
+        "schedulers: `{}` is a Python class ({class}), which has no content address\n  \
+         allowed: the schedulers of `plait list schedulers`",
+        spec.entry().about.name
+    )))
 }
 
 /// A cell with its place in a sweep.
@@ -102,14 +114,7 @@ impl Source {
                 "until: `ci=` has no fixed number of runs, which a sweep needs\n  allowed: runs";
             return Err(Error::new_err(text));
         }
-        for spec in &scenario.schedulers {
-            if let Some(class) = crate::scheduler::class_in(&spec.to_string()) {
-                return Err(Error::new_err(format!(
-                    "schedulers: `{class}` is a Python class, which has no content address\n  \
-                     allowed: the schedulers of `plait list schedulers`"
-                )));
-            }
-        }
+        scenario.schedulers.iter().try_for_each(addressed)?;
         let mut points = scenario.points(read).map_err(refused)?;
         if points.is_empty() {
             points.push(Point { values: Vec::new(), scenario });
@@ -140,6 +145,11 @@ impl Source {
             looks.plan(&experiment)
         };
         let plan = made().map_err(refused)?;
+        for planned in &plan.cells {
+            if let Subject::Scheduler(spec) = &planned.cell.subject {
+                addressed(spec)?;
+            }
+        }
         let experiment = plan.experiment;
         let placed = plan.cells.into_iter().map(|planned| {
             let points = experiment.axes.iter().zip(&planned.at);

@@ -172,6 +172,35 @@ impl Table {
         }
     }
 
+    /// Returns what [`Table::of_parts`] takes: the name, the type and the values of each column.
+    fn parts<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(String, &'static str, Bound<'py, PyList>)>> {
+        let kind = |name: &String| match self.batch.column_by_name(name).map(|it| it.data_type()) {
+            Some(DataType::Boolean) => "switch",
+            Some(DataType::UInt64) => "count",
+            Some(DataType::Int64) => "whole",
+            Some(DataType::Float64) => "number",
+            _ => "text",
+        };
+        let part = |name: String| Ok((name.clone(), kind(&name), self.column(py, &name)?));
+        self.columns().into_iter().map(part).collect()
+    }
+
+    /// Returns the table with these parts. `rows` is the number of its rows.
+    #[staticmethod]
+    fn of_parts(parts: Vec<(String, String, Bound<'_, PyList>)>, rows: usize) -> PyResult<Table> {
+        let mut made = Rows { rows, ..Rows::default() };
+        for (at, (name, kind, list)) in parts.into_iter().enumerate() {
+            let values = list.iter().map(|value| datum(&kind, &value)).collect::<PyResult<_>>()?;
+            made.places.insert(name.clone(), at);
+            made.names.push(name);
+            made.columns.push(values);
+        }
+        made.finish()
+    }
+
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
@@ -189,6 +218,20 @@ impl Table {
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
+}
+
+/// Converts a value of a column of this type.
+fn datum(kind: &str, value: &Bound<'_, PyAny>) -> PyResult<Datum> {
+    if value.is_none() {
+        return Ok(Datum::Absent);
+    }
+    Ok(match kind {
+        "switch" => Datum::Switch(value.extract()?),
+        "count" => Datum::Count(value.extract()?),
+        "whole" => Datum::Whole(value.extract()?),
+        "number" => Datum::Number(value.extract()?),
+        _ => Datum::Text(value.extract()?),
+    })
 }
 
 fn list_of<'py, T, I>(py: Python<'py>, values: Option<I>) -> PyResult<Bound<'py, PyList>>

@@ -42,6 +42,7 @@ pub fn spec_problem(error: &SpecError) -> String {
         SpecError::UnknownName { what, given, allowed } => {
             unknown(what, given, allowed.iter().copied())
         }
+        SpecError::Class { why: Some(_), .. } => error.to_string(),
         SpecError::Class { allowed, .. } => format!("{error}\n  allowed: {}", allowed.join(" ")),
         SpecError::Param(error)
             if error.fault == ParamFault::UnknownKey && !error.known.is_empty() =>

@@ -29,7 +29,10 @@ pub use plait_params::{
     About, Listed, Param, ParamError, ParamFault, ParamKind, Params, SpecError, Value, split_list,
 };
 pub use queue::StaticQueue;
-pub use register::{RegisterError, all, register, register_apart, schedulers};
+pub use register::{
+    FindClass, RegisterError, all, find_classes_with, register, register_apart, register_class,
+    schedulers,
+};
 pub use registry::{DECORATORS, DEFAULT, SCHEDULERS};
 pub use schedulers::{WindowChange, rec_cwnd_after};
 pub use spec::Spec;

@@ -2,6 +2,7 @@
 
 use crate::{Entry, SCHEDULERS};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use once_cell::race::OnceRef;
 use thiserror::Error;
@@ -12,9 +13,17 @@ const RESERVED: [&str; 2] = ["all", "tcp"];
 /// The list, and the longer list that has taken its place. Once read, a list does not change.
 struct Stage {
     entries: &'static [Entry],
-    /// Names of the schedulers that `all` does not stand for.
-    apart: &'static [&'static str],
+    /// The schedulers that `all` does not stand for.
+    apart: &'static [Apart],
     next: OnceRef<'static, Stage>,
+}
+
+/// A scheduler that `all` does not stand for.
+#[derive(Clone, Copy)]
+struct Apart {
+    name: &'static str,
+    /// The class, `module:Class`, if it is one.
+    class: Option<&'static str>,
 }
 
 /// The list of the built-in schedulers.
@@ -43,7 +52,7 @@ pub fn schedulers() -> &'static [Entry] {
 /// Returns the schedulers that the word `all` stands for: those of [`schedulers`] without those of [`register_apart`].
 pub fn all() -> impl Iterator<Item = &'static Entry> {
     let Stage { entries, apart, .. } = newest();
-    entries.iter().filter(|entry| !apart.contains(&entry.about.name))
+    entries.iter().filter(|entry| !apart.iter().any(|it| it.name == entry.about.name))
 }
 
 fn newest() -> &'static Stage {
@@ -74,7 +83,7 @@ fn newest() -> &'static Stage {
 /// # Ok::<(), plait_sched::RegisterError>(())
 /// ```
 pub fn register(entries: &[Entry]) -> Result<(), RegisterError> {
-    add(entries, false)
+    add(entries, None)
 }
 
 /// Adds schedulers as [`register`] does, but `all` does not stand for them, so later comparisons stay as they are. One with
@@ -83,14 +92,54 @@ pub fn register(entries: &[Entry]) -> Result<(), RegisterError> {
 /// # Errors
 /// Returns a [`RegisterError`] if a name is not valid or taken. The list is then unchanged.
 pub fn register_apart(entries: &[Entry]) -> Result<(), RegisterError> {
-    add(entries, true)
+    add(entries, Some(None))
 }
 
-fn add(entries: &[Entry], apart: bool) -> Result<(), RegisterError> {
-    let new: Vec<&'static str> = entries.iter().map(|entry| entry.about.name).collect();
+/// Adds a scheduler as [`register_apart`] does. It is the class `class` of another language, `module:Class`, and
+/// [`Spec::parse`](crate::Spec::parse) takes this text as its name.
+///
+/// # Errors
+/// Returns a [`RegisterError`] if a name is not valid or taken. The list is then unchanged.
+pub fn register_class(entry: Entry, class: &'static str) -> Result<(), RegisterError> {
+    add(&[entry], Some(Some(class)))
+}
+
+/// Returns the class, `module:Class`, that the scheduler with this canonical name is.
+pub(crate) fn class_named(name: &str) -> Option<&'static str> {
+    newest().apart.iter().find(|it| it.name == name)?.class
+}
+
+/// Returns the newest scheduler that a text names by its class, and the rest of the text: its parameters.
+pub(crate) fn of_class(text: &str) -> Option<(&'static str, &str)> {
+    newest().apart.iter().rev().find_map(|it| {
+        let rest = text.strip_prefix(it.class?)?;
+        (rest.is_empty() || rest.starts_with(':')).then_some((it.name, rest))
+    })
+}
+
+/// Finds a class that is not registered, `module:Class`, and registers it. Returns the name of its scheduler, or why there is
+/// none.
+pub type FindClass = fn(&str) -> Result<String, String>;
+
+static FIND_CLASS: OnceRef<'static, FindClass> = OnceRef::new();
+
+/// Takes the function that finds classes. Only the first call has an effect.
+pub fn find_classes_with(find: &'static FindClass) {
+    let _ = FIND_CLASS.set(find);
+}
+
+/// Finds a class that is not registered; `None` if the program knows no classes.
+pub(crate) fn find_class(text: &str) -> Option<Result<String, String>> {
+    FIND_CLASS.get().map(|find| find(text))
+}
+
+/// Adds entries. `apart` has their class, if `all` does not stand for them.
+fn add(entries: &[Entry], apart: Option<Option<&'static str>>) -> Result<(), RegisterError> {
+    let is_new = |name: &str| entries.iter().any(|entry| entry.about.name == name);
     loop {
         let stage = newest();
-        let replaced = |name: &str| apart && stage.apart.contains(&name) && new.contains(&name);
+        let was_apart = |name: &str| stage.apart.iter().any(|it| it.name == name);
+        let replaced = |name: &str| apart.is_some() && was_apart(name) && is_new(name);
         let kept = stage.entries.iter().filter(|entry| !replaced(entry.about.name));
         let mut taken: Vec<&str> = kept.clone().flat_map(names_of).chain(RESERVED).collect();
         for name in entries.iter().flat_map(names_of) {
@@ -98,8 +147,11 @@ fn add(entries: &[Entry], apart: bool) -> Result<(), RegisterError> {
             taken.push(name);
         }
         let all: Vec<Entry> = kept.chain(entries).copied().collect();
-        let mut set_apart: Vec<&'static str> = stage.apart.to_vec();
-        set_apart.extend(new.iter().filter(|name| apart && !stage.apart.contains(name)));
+        let kept = stage.apart.iter().filter(|it| !replaced(it.name)).copied();
+        let class = apart.into_iter().flat_map(|class| {
+            entries.iter().map(move |entry| Apart { name: entry.about.name, class })
+        });
+        let set_apart: Vec<Apart> = kept.chain(class).collect();
         let (entries, apart) = (Vec::leak(all), Vec::leak(set_apart));
         let next = Box::leak(Box::new(Stage { entries, apart, next: OnceRef::new() }));
         // If another thread was first, the names are checked against its list.
@@ -126,6 +178,7 @@ fn check(taken: &[&str], name: &'static str) -> Result<(), RegisterError> {
 mod tests {
     use super::*;
     use crate::About;
+    use alloc::string::ToString;
 
     #[test]
     fn schedulers_apart_are_known_and_not_part_of_all() {
@@ -144,6 +197,32 @@ mod tests {
         assert!(all().all(|entry| entry.about.name != "apart"));
         assert_eq!(register(&[made("third")]), Err(RegisterError::Taken("apart")));
         assert_eq!(register_apart(&[SCHEDULERS[0]]), Err(RegisterError::Taken("minrtt")));
+    }
+
+    #[test]
+    fn a_class_is_named_by_its_own_text_too() {
+        let minrtt = SCHEDULERS[0];
+        let entry =
+            Entry { about: About { name: "spare", aliases: &[], ..minrtt.about }, ..minrtt };
+        register_class(entry, "mine:Spare").unwrap();
+        let spec = crate::Spec::parse("mine:Spare+copy").unwrap();
+        assert_eq!(spec, crate::Spec::parse("spare+copy").unwrap());
+        assert_eq!(
+            (spec.to_string(), spec.written()),
+            ("spare+copy".into(), "mine:Spare+copy".into())
+        );
+        assert_eq!(spec.class(), Some("mine:Spare"));
+        // A later class of the name takes its place.
+        register_class(entry, "spare:Spare").unwrap();
+        assert_eq!(crate::Spec::parse("spare:Spare").unwrap().written(), "spare:Spare");
+        assert!(crate::Spec::parse("mine:Spare").is_err());
+        assert_eq!(crate::Spec::parse("minrtt").unwrap().written(), "minrtt");
+        // A class that has changed its name: the text is the newest one.
+        let about = About { name: "spare2", ..entry.about };
+        register_class(Entry { about, ..entry }, "spare:Spare").unwrap();
+        assert_eq!(crate::Spec::parse("spare:Spare").unwrap().to_string(), "spare2");
+        let older = crate::Spec::parse("spare").unwrap();
+        assert_eq!((older.written(), older.class()), ("spare".into(), Some("spare:Spare")));
     }
 
     #[test]

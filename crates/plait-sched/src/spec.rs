@@ -2,8 +2,11 @@
 
 use crate::Goal;
 use crate::decorators::PRICE;
+use crate::register::{class_named, find_class, of_class};
 use crate::{Decorator, Entry, Params, Scheduler};
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use plait_params::{Chosen, Listed, SpecError};
@@ -38,13 +41,7 @@ impl Spec {
     /// Returns an error for the first name or parameter that is not accepted.
     pub fn parse(text: &str) -> Result<Spec, SpecError> {
         let mut parts = text.split('+');
-        let base = parts.next().unwrap_or_default();
-        let base = Chosen::parse(base).map_err(|error| match error {
-            SpecError::UnknownName { allowed, .. } if names_class(base) => {
-                SpecError::Class { given: base.into(), allowed }
-            }
-            error => error,
-        })?;
+        let base = base_of(parts.next().unwrap_or_default())?;
         let mut spec = Spec { base, decorators: Vec::new() };
         for part in parts {
             spec.decorate(Chosen::parse(part)?)?;
@@ -109,6 +106,21 @@ impl Spec {
         &self.decorators
     }
 
+    /// Returns the class, `module:Class`, that the scheduler is.
+    #[must_use]
+    pub fn class(&self) -> Option<&'static str> {
+        class_named(self.entry().about.name)
+    }
+
+    /// Returns the canonical form, in which a class has the name `module:Class`. Another program can find the class by it.
+    #[must_use]
+    pub fn written(&self) -> String {
+        let (text, name) = (self.to_string(), self.entry().about.name);
+        let class = self.class().filter(|class| of_class(class).is_some_and(|it| it.0 == name));
+        let rest = text.get(name.len()..).unwrap_or_default();
+        class.map_or_else(|| text.clone(), |class| format!("{class}{rest}"))
+    }
+
     /// Builds the scheduler for a new connection.
     #[must_use]
     pub fn build(&self) -> Box<dyn Scheduler> {
@@ -117,10 +129,39 @@ impl Spec {
     }
 }
 
-/// Returns true for `module:Class`, the form of a scheduler in Python.
-fn names_class(text: &str) -> bool {
-    let class = text.split_once(':').map(|(_, rest)| rest);
-    class.is_some_and(|it| it.starts_with(char::is_uppercase) && !it.contains('='))
+/// Parses a scheduler without its decorators.
+fn base_of(text: &str) -> Result<Chosen<Entry>, SpecError> {
+    if let Some((name, parameters)) = of_class(text) {
+        return Chosen::parse(&format!("{name}{parameters}"));
+    }
+    let error = match Chosen::parse(text) {
+        Err(SpecError::UnknownName { what, given, allowed }) => (what, given, allowed),
+        parsed => return parsed,
+    };
+    let (what, given, allowed) = error;
+    let Some((class, parameters)) = split_class(text) else {
+        return Err(SpecError::UnknownName { what, given, allowed });
+    };
+    match find_class(class) {
+        Some(Ok(name)) => Chosen::parse(&format!("{name}{parameters}")),
+        found if names_class(class) => {
+            let why = found.and_then(Result::err);
+            Err(SpecError::Class { given: class.into(), why, allowed })
+        }
+        _ => Err(SpecError::UnknownName { what, given, allowed }),
+    }
+}
+
+/// Splits `module:Class:key=value` into `module:Class` and `:key=value`.
+fn split_class(text: &str) -> Option<(&str, &str)> {
+    let class = text.find(':')? + 1;
+    let end = text[class..].find(':').map_or(text.len(), |at| class + at);
+    (end > class && !text[class..end].contains('=')).then(|| text.split_at(end))
+}
+
+/// Returns true for the usual form of a class, `module:Class` or `module:Outer.Inner`.
+fn names_class(class: &str) -> bool {
+    class.rsplit([':', '.']).next().is_some_and(|it| it.starts_with(char::is_uppercase))
 }
 
 impl core::str::FromStr for Spec {
@@ -141,7 +182,6 @@ impl fmt::Display for Spec {
 mod tests {
     use super::*;
     use crate::{DECORATORS, Param, ParamKind, SCHEDULERS, split_list};
-    use alloc::string::{String, ToString};
     use proptest::prelude::*;
 
     #[test]
@@ -169,7 +209,9 @@ mod tests {
         assert_eq!(error("blesst").given(), "blesst");
         assert!(error("").allowed().contains(&"lrf"));
         assert_eq!(error("minrtt+bn").allowed(), ["rp", "bm", "copy", "price"]);
-        assert_eq!(error("mine:Spare").given(), "mine:Spare");
+        for class in ["mine:Spare", "mine:Spare:share=0.4", "mine:Spare+copy"] {
+            assert_eq!(error(class).given(), "mine:Spare");
+        }
         assert!(matches!(error("mine:spare"), SpecError::UnknownName { .. }));
         assert_eq!(error("minrtt+rp+rp"), SpecError::Repeated { what: "decorator", name: "rp" });
         assert_eq!(error("blest:mod=paper").allowed(), ["mode", "lambda", "step"]);

@@ -1,8 +1,8 @@
 //! The content address of a cell: a hash of everything that its runs depend on.
 
 use super::{Cell, Subject};
-use crate::error::ScenarioError;
-use crate::scenario::{Budget, Reader};
+use crate::error::{Place, ScenarioError};
+use crate::scenario::{Budget, PlacedText, Reader};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,15 +36,21 @@ impl Address {
         extra: bool,
     ) -> Address {
         let mut alone = (*cell.scenario).clone();
-        alone.schedulers = match &cell.subject {
-            Subject::Scheduler(spec) => vec![spec.clone()],
-            Subject::SinglePath(_) => vec![plait_sched::Spec::of(&plait_sched::SCHEDULERS[0])],
+        let scheduler = match &cell.subject {
+            Subject::Scheduler(spec) => spec.clone(),
+            Subject::SinglePath(_) => plait_sched::Spec::of(&plait_sched::SCHEDULERS[0]),
         };
+        let canonical = scheduler.to_string();
+        alone.schedulers = vec![scheduler];
         alone.ccs = vec![cell.cc.clone()];
         alone.seed = 0;
         alone.budget = Budget { runs: 1, precision: None, jobs: None, ..alone.budget };
         alone.vary.clear();
         alone.expect.clear();
+        let mut alone = alone.raw();
+        // A command line names a class as `module:Class`.
+        let place = Place::Argument("--schedulers".to_owned());
+        alone.replace("schedulers", PlacedText::new(&place, &canonical));
         let mut hasher = Sha256::new();
         hasher.update(alone.command_line());
         texts.into_iter().for_each(|text| hasher.update(text));

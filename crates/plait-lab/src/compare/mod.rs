@@ -59,6 +59,15 @@ impl Cell {
         let pacing = self.scenario.pacing(scheduler);
         self.scenario.connection(self.multipath()).with(|it| it.window.pacing = pacing)
     }
+
+    /// Returns the class, `module:Class`, that the scheduler is. Its name does not tell what it does.
+    #[must_use]
+    pub fn class(&self) -> Option<&'static str> {
+        match &self.subject {
+            Subject::Scheduler(spec) => spec.class(),
+            Subject::SinglePath(_) => None,
+        }
+    }
 }
 
 /// The scheduler in canonical form, or `tcp:PATH`.

@@ -274,6 +274,23 @@ fn every_run_is_handed_on_with_its_outcome() {
 }
 
 #[test]
+fn a_command_line_names_a_class_and_the_address_does_not() {
+    let minrtt = plait_sched::SCHEDULERS[0];
+    let about = plait_sched::About { name: "lab-class", aliases: &[], ..minrtt.about };
+    let entry = plait_sched::Entry { about, ..minrtt };
+    let cell = || cells(&scenario(&[("schedulers", "lab-class+copy")])).swap_remove(0);
+    plait_sched::register_apart(&[entry]).unwrap();
+    let (before, address) = (cell(), cell().address(&no_files).unwrap());
+    plait_sched::register_class(entry, "mine:LabClass").unwrap();
+    assert_eq!((cell().address(&no_files), cell().to_string()), (Ok(address), before.to_string()));
+    assert_eq!((before.class(), cell().class()), (Some("mine:LabClass"), Some("mine:LabClass")));
+    let line = cell().command_line("plait run");
+    assert!(line.contains(" --scheduler mine:LabClass+copy "), "{line}");
+    let again = RawScenario::from_toml("again", &cell().scenario.to_toml()).unwrap();
+    assert_eq!(&again.build().unwrap(), &*cell().scenario);
+}
+
+#[test]
 fn an_address_is_of_what_a_run_depends_on() {
     let at = |more: &[(&str, &str)]| cells(&scenario(more))[0].address(&no_files).unwrap();
     let address = at(&[]);

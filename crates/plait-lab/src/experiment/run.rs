@@ -65,7 +65,7 @@ pub fn run<W: World>(
             // Two experiments may share a cell.
             let made_now = || {
                 let record = planned.run(world, *seed, progress.cancelled)?;
-                if let Err(error) = store.keep(key, &record)
+                if let Err(error) = store.keep(planned, key, &record)
                     && let Ok(mut trouble) = trouble.lock()
                 {
                     *trouble = Some(error);

@@ -56,12 +56,15 @@ impl Store {
         self.known.lock().ok()?.get(key).cloned()
     }
 
-    /// Stores a run; returns an error if it cannot be written.
-    pub(super) fn keep(&self, key: &str, record: &RunRecord) -> io::Result<()> {
+    /// Stores a run; returns an error if it cannot be written. The file gets no runs of classes, for a key does not tell
+    /// what a class does.
+    pub(super) fn keep(&self, cell: &Planned, key: &str, record: &RunRecord) -> io::Result<()> {
         if let Ok(mut known) = self.known.lock() {
             known.insert(key.to_owned(), record.clone());
         }
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = self.log.as_ref().filter(|_| cell.cell.class().is_none()) else {
+            return Ok(());
+        };
         log.append(&format!("{key} {}", record.to_line()))
     }
 }

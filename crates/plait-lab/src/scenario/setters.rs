@@ -73,7 +73,11 @@ pub(super) fn set_workload(it: &mut Scenario, given: &PlacedText, read: Reader<'
 pub(super) fn scheduler_texts(it: &Scenario) -> Vec<String> {
     let names: Vec<String> = it.schedulers.iter().map(ToString::to_string).collect();
     let all = plait_sched::all().map(|entry| entry.about.name);
-    vec![if all.eq(names.iter().map(String::as_str)) { "all".to_owned() } else { names.join(",") }]
+    if all.eq(names.iter().map(String::as_str)) {
+        return vec!["all".to_owned()];
+    }
+    let written: Vec<String> = it.schedulers.iter().map(plait_sched::Spec::written).collect();
+    vec![written.join(",")]
 }
 
 pub(super) fn set_subflows(it: &mut Scenario, given: &PlacedText, _: Reader<'_>) -> Result<()> {

@@ -97,7 +97,13 @@ fn refused(given: &PlacedText, piece: &str, error: &SpecError) -> ScenarioError 
             let names = all.into_iter().chain(allowed.iter().copied());
             return ScenarioError::unknown(place, what, given, names);
         }
-        SpecError::Class { allowed, .. } => (error.to_string(), Some(allowed.join(", "))),
+        SpecError::Class { allowed, .. } => {
+            let text = error.to_string();
+            match text.split_once("\n  allowed: ") {
+                Some((problem, instead)) => (problem.to_owned(), Some(instead.to_owned())),
+                None => (text, Some(allowed.join(", "))),
+            }
+        }
         SpecError::Param(error) => (error.problem(), error.allowed()),
         SpecError::Repeated { .. } => (error.to_string(), None),
     };

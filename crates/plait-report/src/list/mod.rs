@@ -158,6 +158,9 @@ fn chosen(entries: &[Item], kind: ListKind, name: &str) -> Result<Vec<Item>, Str
             Err(error @ SpecError::Class { .. }) if kind == ListKind::Schedulers => {
                 Err(spec_problem(&error))
             }
+            Ok(spec) if kind == ListKind::Schedulers && spec.class().is_some() => {
+                spec.to_string().split('+').map(|piece| one(&bare(piece))).collect()
+            }
             _ => name.split('+').map(|piece| one(&bare(piece))).collect(),
         },
     }

@@ -23,9 +23,36 @@ pub use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
 pub use timeline::{Cause, PathCounters, PathSeries, Timeline};
 
 /// Formats `Run again: COMMAND`. It is broken before flags, so that no line is wider than `width`
-/// unless a word is. The lines can be pasted into a shell.
+/// unless a word is. The lines can be pasted into a shell. If the command names a class that only a program has, another line
+/// says so.
 #[must_use]
 pub fn again(command: &str, width: usize) -> String {
+    let text = pasted(command, width);
+    let classes: Vec<String> = command
+        .split([' ', ',', '+', '\''])
+        .filter_map(of_program)
+        .map(|class| format!("`{class}`"))
+        .collect();
+    if classes.is_empty() {
+        return text;
+    }
+    let where_it_runs = format!(
+        "This runs only in the program that has the class {}.",
+        classes.join(" and the class ")
+    );
+    format!("{text}\n{}", wrap(&where_it_runs, width).join("\n"))
+}
+
+/// Returns the class that a word of a command names, if no command can import it: it is one of the main program, or it was
+/// made by a function.
+fn of_program(word: &str) -> Option<String> {
+    let mut parts = word.split(':');
+    let (module, class) = (parts.next()?, parts.next()?);
+    let lasts = module != "__main__" && !class.contains("<locals>");
+    (!lasts && !class.contains('=')).then(|| format!("{module}:{class}"))
+}
+
+fn pasted(command: &str, width: usize) -> String {
     const MARGIN: &str = "      ";
     let text = format!("Run again: {command}");
     if text.chars().count() <= width {

@@ -296,6 +296,10 @@ fn the_line_to_run_again_is_broken_before_flags_and_can_be_pasted() {
          --seed 1"
     );
     assert_eq!(super::super::again("plait x", 80), "Run again: plait x");
+    let classes =
+        "plait x --path __main__:rtt=9ms --schedulers 'a:f.<locals>.B,__main__:C:d=1+copy,e:F'";
+    let only = "This runs only in the program that has the class `a:f.<locals>.B` and the class `__main__:C`.";
+    assert_eq!(super::super::again(classes, 120), format!("Run again: {classes}\n{only}"));
 }
 
 /// The verdict covers every row of the first group, and agrees with the table.
