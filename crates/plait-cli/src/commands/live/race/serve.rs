@@ -39,7 +39,7 @@ const EXAMPLES: &str = "Examples:
   plait race serve --listen 192.0.2.1:7789 --dry-run
   plait race serve --time 30s --dry-run";
 
-/// Be the far side of races over real links
+/// Run the far side of races over real links
 ///
 /// Answers `plait race --to HOST` until Ctrl-C, one race at a time. The near side asks over TCP for each run, and connects
 /// to the next port for its data. Connections without the secret of the run are closed. If plait sends from here, a run
