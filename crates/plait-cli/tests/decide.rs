@@ -787,7 +787,7 @@ fn a_decorators_parameter_is_told_its_spelling() {
     }
     let text = ask("minrtt:holders=on+rp", json!({}));
     assert!(
-        text.contains("`+rp` has one, which is written behind it: `+rp:holders=...`"),
+        text.contains("it is a parameter of `+rp`: write `+rp:holders=...`"),
         "{text}"
     );
     // If the scheduler has a parameter of that name, the key sets it.

@@ -159,13 +159,13 @@ impl Request {
         let to = match name.map(|name| std::str::from_utf8(name)) {
             None => Destination::Address(to),
             Some(Ok(name)) if !name.is_empty() => Destination::Name(name.to_owned(), to.port()),
-            Some(_) => return Err("the name of its destination is no text"),
+            Some(_) => return Err("the name of its destination is not a text"),
         };
         Ok(Request { by, to })
     }
 }
 
-const FOREIGN: &str = "it is no request of `plait proxy --through`";
+const FOREIGN: &str = "it is not a request of `plait proxy --through`";
 
 fn push(bytes: &mut Vec<u8>, kind: u8, value: &[u8]) {
     bytes.push(kind);

@@ -172,7 +172,7 @@ impl Args {
     pub(crate) fn asked(&self) -> Result<ExplainRequest, Failure> {
         if let [_, second, ..] = &self.run[..] {
             return Err(Failure::Usage(format!(
-                "{}: a second file that is no capture\n  allowed: one file of `plait run \
+                "{}: a second file, which is not a capture\n  allowed: one file of `plait run \
                  --events`, or several captures (pcap, pcapng)",
                 second.display()
             )));

@@ -169,8 +169,8 @@ fn thinned(drawing: &Drawing, seen: &Collector) -> String {
         format!("Each of the {told} sendings, arrivals and losses of data has its mark.")
     } else {
         format!(
-            "{told} sendings, arrivals and losses of data are drawn as {kept} marks: those of a \
-             kind on a path that lie within {} and {} are one.",
+            "{told} sendings, arrivals and losses of data are drawn as {kept} marks: events of the \
+             same kind on the same path within {} and {} share a mark.",
             millis(cell_us as f64 / 1e3),
             bytes(cell_bytes),
         )
@@ -182,7 +182,7 @@ fn thinned(drawing: &Drawing, seen: &Collector) -> String {
         }
     };
     format!(
-        "{marks} Curves have {} steps of {}, each with the least, the greatest and the last value \
+        "{marks} Curves have {} steps of {}, each with the smallest, the largest and the last value \
          in it.{incidents}",
         drawing.bins,
         millis(drawing.bin_us / 1e3),

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Reads the address to listen on.
 fn listened(text: &str) -> Result<SocketAddr, String> {
     let allowed = "ADDR:PORT, such as 192.0.2.1:7788 or [2001:db8::1]:7788";
-    text.parse().map_err(|_| format!("it is no address with a port\n  allowed: {allowed}"))
+    text.parse().map_err(|_| format!("it is not an address with a port\n  allowed: {allowed}"))
 }
 
 const EXAMPLES: &str = "Examples:

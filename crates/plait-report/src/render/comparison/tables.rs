@@ -165,7 +165,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
         title: "of bound",
         rank: 5,
         shown_if: |report| report.rows.iter().any(|row| row.standing.of_bound.is_some()),
-        legend: |_| "Of bound: share of the speed that any sender could have.".to_owned(),
+        legend: |_| "Of bound: share of the highest speed that any sender could reach.".to_owned(),
         cell: Cell::Text(|_, row| row.standing.of_bound.map_or_else(dash, percent)),
         ..NUMBER
     },

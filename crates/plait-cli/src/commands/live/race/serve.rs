@@ -68,7 +68,7 @@ fn listened(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<SocketAddr>() {
         Ok(at) if (1..u16::MAX).contains(&at.port()) => Ok(at),
         Ok(_) => Err(format!("the port is out of range\n  {allowed}")),
-        Err(_) => Err(format!("it is no address with a port\n  {allowed}")),
+        Err(_) => Err(format!("it is not an address with a port\n  {allowed}")),
     }
 }
 
