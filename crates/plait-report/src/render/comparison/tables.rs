@@ -313,12 +313,12 @@ fn drawn(report: &Report, row: &Row) -> String {
 }
 
 fn behind_legend(report: &Report) -> String {
-    let interval = if made(report) == 1 { "" } else { " with its 95 % interval" };
+    let interval = if made(report) == 1 { "" } else { " [95 % interval]" };
     let messages = match of_messages(report) {
         true => " It compares the median message delay of each run.",
         false => "",
     };
-    format!("Behind best: typical difference in a run to the best scheduler{interval}.{messages}")
+    format!("Behind best: typical difference from the best scheduler in a run{interval}.{messages}")
 }
 
 fn several_ccs(report: &Report) -> bool {
