@@ -243,7 +243,7 @@ fn strangers() -> Result<(), Failed> {
     let (_, line) = commands(HOME).into_iter().find(|it| it.1.starts_with("plait proxy ")).unwrap();
     site.start("router", &line.replace("plait.key", "other.key"))?;
     reset(&site, "198.51.100.80:80")?;
-    site.daemon("server").line(&["problem=", "its key is another one"]);
+    site.daemon("server").line(&["problem=", "its key differs"]);
     Ok(())
 }
 
