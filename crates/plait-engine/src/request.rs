@@ -140,9 +140,7 @@ impl Request {
             return Err(FOREIGN);
         }
         let expected = key.code(signed).ok_or(FOREIGN)?;
-        expected
-            .verify_slice(&code[3..])
-            .map_err(|_| "its key differs from that of --key")?;
+        expected.verify_slice(&code[3..]).map_err(|_| "its key differs from that of --key")?;
         let (by, to, mut rest) = addresses(signed).ok_or(FOREIGN)?;
         let (mut name, mut time) = (None, None);
         while let Some((kind, value, after)) = tlv(rest) {

@@ -173,7 +173,10 @@ mod tests {
         for (bad, problem) in [
             (good.replace("active=1", "active=2"), "active: `2` is neither 0 nor 1"),
             (good.replace("ratio=", "ration="), "the field ratio is missing"),
-            (good.replace("pace=1842999", "pace=99999999999"), "pace: `99999999999` is not a number"),
+            (
+                good.replace("pace=1842999", "pace=99999999999"),
+                "pace: `99999999999` is not a number",
+            ),
             (good.replace("1299.610588", "837465"), "`837465:` is not a time in seconds"),
             (good.replace("1299.", "4000000000."), "`4000000000.610588:` is not a time in seconds"),
             (good.replace("[001] ", ""), "the number of the CPU is missing"),

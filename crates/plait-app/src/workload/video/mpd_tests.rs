@@ -84,7 +84,9 @@ fn errors_name_the_place_and_what_would_help() {
         message(&TEMPLATE.replace(r#" duration="5000""#, ""))
             .contains("the duration of its chunks")
     );
-    assert!(message(&TEMPLATE.replace("PT22M", "22 min")).contains("is not a duration; write it as"));
+    assert!(
+        message(&TEMPLATE.replace("PT22M", "22 min")).contains("is not a duration; write it as")
+    );
     assert!(message(&TEMPLATE.replace("5000", "0")).contains("is not a number above zero"));
     assert!(message(&TEMPLATE.replace("PT22M12S", "PT0S")).contains("no chunk with a duration"));
     assert!(message(&TEMPLATE.replace("\"5000\"", "\"1\"")).contains("at most 100000"));

@@ -121,7 +121,9 @@ mod tests {
         assert!(
             message("5").starts_with("a.json:1:1: invalid type: integer `5`, expected an object;")
         );
-        assert!(message(&GOOD.replace("3000,", "-1,")).contains("segment_duration_ms is not a time"));
+        assert!(
+            message(&GOOD.replace("3000,", "-1,")).contains("segment_duration_ms is not a time")
+        );
         assert!(
             message(&GOOD.replace("[400, 100]", "[]")).contains("2 sizes for 0")
                 || message(&GOOD.replace("[400, 100]", "[]")).contains("no encoding")
