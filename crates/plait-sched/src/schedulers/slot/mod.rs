@@ -68,13 +68,13 @@ its window, and no more than its rate needs.
 On the main path that is `main_cap` percent of rate * (min_rtt + 2 * v) and a few segments, and on each
 other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v = min(rttvar, min_rtt / 2).
 
-New data leaves the main path only if that is worth the risk. A loss on another path delays all data
+New data goes to another path only if that is worth the risk. A loss on another path delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
-It saves the difference of the arrivals, or the time of its transmission on the main path if that is longer. If data waits
-for the window or the send buffer, a loss stops all of it, so only the time of the transmission counts.
-An untried path carries only copies (`probe`). If paths are remembered, slot begins with the rate of an earlier
-connection. Its first own sample replaces that rate.
+The segment saves the difference of the arrivals, or the time of its transmission on the main path if that is
+longer. If data waits for the window or the send buffer, a loss stops all of it, so only the time of the
+transmission counts. An untried path carries only copies (`probe`). If paths are remembered, slot begins with the
+rate of an earlier connection. Its first own sample replaces that rate.
 
 A receiver passes the data of a subflow on in the order of the subflow. So data behind a loss arrives with the
 repair, and a copy on another path may be sooner (`repair`). Data that its subflow has acknowledged, with all
@@ -83,7 +83,7 @@ A segment is late if its acknowledgement is `late` ms overdue, or if its subflow
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
 segment's own path still makes progress, and the unsent data within the window keeps the paths busy
 until that path has repaired the loss. It also waits if the retransmission arrives sooner.
-If slot cannot send new data, a copy displaces nothing. It then copies segments that another path
+If slot cannot send new data, a copy displaces nothing. slot then copies segments that another path
 would deliver sooner. If all the data at hand is sent, it also copies those whose acknowledgement is overdue by
 the RTT variation (`eager`), and each path with room copies the first data that it has not carried (`hedge`).
 
