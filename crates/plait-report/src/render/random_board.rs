@@ -130,8 +130,8 @@ pub(crate) fn title(board: &RandomBoard) -> String {
 pub(crate) fn legend(board: &RandomBoard) -> String {
     let bound = board.standings.iter().any(|it| it.of_bound.is_some());
     let mut text = "Columns `> 2 %` and `> 10 %`: share of the comparisons in which the scheduler takes that \
-                    much longer than `startable`: the faster of plain TCP on the first path, and plain TCP on \
-                    another path that starts two round trips of the first path later. Worst and median: its time over that of startable. \
+                    much longer than `startable`. Startable: the faster of plain TCP on the first path, and \
+                    plain TCP on another path that starts two round trips of the first path later. Worst and median: its time over that of startable. \
                     Known: more than 10 % longer than plain TCP on the best path. Of the best: geometric \
                     mean of its time over that of the best scheduler of each cell."
         .to_owned();

@@ -64,9 +64,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "goal",
         group: MPTCP,
         default: "aggregate",
-        help: "when to use a path with a cost. aggregate: if the cheaper paths do not suffice; \
-               interactive: also if data arrives notably sooner there; handover: only if the cheaper \
-               paths are down; thrifty: as handover, and never for copies",
+        help: "when to use a path with a cost. aggregate: if the cheaper paths do not suffice. \
+               interactive: also if data arrives notably sooner there. handover: only if the cheaper \
+               paths are down. thrifty: as handover, and never for copies",
         clause: "RFC 9622",
         field: words!(GOALS, transport.goal),
         ..BLANK
