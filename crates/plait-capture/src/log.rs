@@ -106,7 +106,7 @@ impl LogSource {
         };
         let Some(trace) = trace else {
             return Err(refused(
-                "it is no qlog in sequential form\n  allowed: a file of `plait run --qlog FILE`, or of \
+                "it is not a qlog in sequential form\n  allowed: a file of `plait run --qlog FILE`, or of \
                  `--qlog` of `plait serve`, `get` and `proxy`"
                     .to_owned(),
             ));
@@ -189,7 +189,7 @@ impl LogSource {
                 "mptcp:blocked" => match record.data.cause.as_deref() {
                     None => None,
                     Some(word) => Some(Held::from_word(word).ok_or_else(|| {
-                        broken(format!("`{word}` is no cause that blocks a sender"))
+                        broken(format!("`{word}` is not a cause that blocks a sender"))
                     })?),
                 },
                 _ => continue,

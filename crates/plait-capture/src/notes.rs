@@ -113,18 +113,18 @@ fn missing(connection: &Connection, side: usize) -> Vec<String> {
         connection.subflows.iter().map(|it| it.halves[side].counts.unseen_bytes).sum();
     if unseen > 0 {
         notes.push(format!(
-            "{unseen} bytes that its paths acknowledged are not in the capture, which lacks packets."
+            "{unseen} bytes were acknowledged on its paths and are not in the capture, which lacks packets."
         ));
     }
     let data = connection.data[side].unseen_bytes;
     if connection.is_multipath() && data > 0 {
         let hint = match data > unseen {
-            true if connection.lacks_handshake() => ", which lacks its begin, packets or a path",
+            true if connection.lacks_handshake() => ", which lacks its start, packets or a path",
             true => ", which lacks packets or a path",
             false => "",
         };
         notes.push(format!(
-            "{data} acknowledged bytes of the data are on no path of the capture{hint}."
+            "{data} bytes of the data were acknowledged and are on no path of the capture{hint}."
         ));
     }
     notes
@@ -147,8 +147,8 @@ fn unknown_window(connection: &Connection) -> Option<String> {
         false => format!("the capture lacks the SYN of the {host}"),
     };
     Some(format!(
-        "The receive window is unknown, because {reason}. It is no cause, and what is named \
-         `send-buffer` may be a full receive window."
+        "The receive window is unknown, because {reason}. So it is never named as a cause, and the \
+         cause `send-buffer` may be a full receive window."
     ))
 }
 
@@ -166,8 +166,8 @@ pub(crate) fn notes(connection: &Connection, captures: &Captures, names: &[Strin
     let only_from = connection.only_from();
     if let Some(from) = only_from {
         notes.push(format!(
-            "The capture has only the packets from the {}. The causes of lost time need those from \
-             the {} too.",
+            "The capture has only the packets from the {}. To find the causes of lost time, \
+             plait needs the packets from the {} too.",
             host(from),
             host(1 - from)
         ));
@@ -216,7 +216,7 @@ pub(crate) fn notes(connection: &Connection, captures: &Captures, names: &[Strin
     if connection.unmapped_segments > 0 {
         let count = connection.unmapped_segments;
         notes.push(format!(
-            "{count} segments have no data sequence number, and count on their path alone."
+            "{count} segments have no data sequence number, and count only for their path."
         ));
     }
     notes

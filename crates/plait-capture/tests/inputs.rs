@@ -223,7 +223,7 @@ fn missing_bytes_are_counted() {
     let notes = &of("some.pcapng", &kept).connections[0].notes;
     assert_eq!(
         notes[0],
-        "10000 bytes that its paths acknowledged are not in the capture, which lacks packets."
+        "10000 bytes were acknowledged on its paths and are not in the capture, which lacks packets."
     );
 }
 

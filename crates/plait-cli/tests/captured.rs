@@ -219,7 +219,7 @@ fn a_damaged_qlog_is_explained_up_to_its_damage() {
         ),
         (
             "{\"time\":1,\"name\":\"mptcp:blocked\",\"data\":{\"cause\":\"weather\"}}",
-            "`weather` is no cause that blocks a sender",
+            "`weather` is not a cause that blocks a sender",
         ),
     ] {
         let (code, text, error) = changed(line);
@@ -227,7 +227,7 @@ fn a_damaged_qlog_is_explained_up_to_its_damage() {
         assert!(error.contains(&format!("log-changed.sqlog:{}: {problem}", packet + 1)), "{error}");
         assert!(text.contains(&format!("It was read up to line {}: ", packet + 1)), "{text}");
     }
-    assert!(explain("\u{1e}{}\n").2.contains("it is no qlog in sequential form"));
+    assert!(explain("\u{1e}{}\n").2.contains("it is not a qlog in sequential form"));
     let both = plait(&["explain", qlog.to_str().unwrap(), pcap.to_str().unwrap()]);
     let error = String::from_utf8(both.stderr).unwrap();
     assert!(both.status.code() == Some(2) && error.contains("a qlog stands alone"), "{error}");
@@ -579,7 +579,7 @@ fn what_does_not_fit_a_capture_is_refused() {
     fs::write(&text, "no capture").unwrap();
     let text = text.to_str().unwrap();
     assert!(refused(&[pcap, text]).contains("it is no capture\n  allowed: a pcap or pcapng file"));
-    assert!(refused(&[text, text]).contains("a second file that is no capture"));
+    assert!(refused(&[text, text]).contains("a second file, which is not a capture"));
     for file in [text, "/nowhere.pcap"] {
         let output = plait(&["regress", file, "--expect", "ecf.completion_ms.median < 1"]);
         let error = String::from_utf8(output.stderr).unwrap();

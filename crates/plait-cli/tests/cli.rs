@@ -550,7 +550,7 @@ fn files_that_cannot_be_had_are_named_with_their_flag_and_a_remedy() {
         let text = refusal(&compare(&[flag, &here]), 2);
         assert!(text.contains("it is a directory"), "{text}");
         let text = refusal(&compare(&[flag, &below]), 2);
-        assert!(text.contains("link.csv` is no directory"), "{text}");
+        assert!(text.contains("link.csv` is not a directory"), "{text}");
     }
     for flag in ["--output", "--save-scenario", "--html", "--events"] {
         let args = ["--workload", "download:64KiB", flag, &missing];

@@ -786,10 +786,7 @@ fn a_decorators_parameter_is_told_its_spelling() {
         assert!(text.contains(&problem), "{text}");
     }
     let text = ask("minrtt:holders=on+rp", json!({}));
-    assert!(
-        text.contains("`+rp` has one, which is written behind it: `+rp:holders=...`"),
-        "{text}"
-    );
+    assert!(text.contains("it is a parameter of `+rp`: write `+rp:holders=...`"), "{text}");
     // If the scheduler has a parameter of that name, the key sets it.
     let both = json!({
         "scheduler": "blest+rp", "params": {"mode": "paper", "rp.mode": "retransmit"},

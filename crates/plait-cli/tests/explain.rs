@@ -211,12 +211,12 @@ fn what_cannot_be_explained_is_refused_with_its_place() {
         (
             &csv,
             vec![
-                "link.csv:1: it is no capture (pcap, pcapng), no qlog of plait, and no file of `plait run --events`"
+                "link.csv:1: it is neither a capture (pcap, pcapng), nor a qlog of plait, nor a file of `plait run --events`"
                     .to_owned(),
             ],
         ),
         (&empty, vec!["empty: it is empty".to_owned()]),
-        (&binary, vec!["binary:1: it is no capture".to_owned()]),
+        (&binary, vec!["binary:1: it is neither a capture".to_owned()]),
         (
             &file.with_file_name("none"),
             vec!["RUN: ".to_owned(), "there is no such file".to_owned()],

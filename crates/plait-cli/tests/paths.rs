@@ -147,7 +147,7 @@ fn a_broken_file_is_named_with_the_place() {
     fs::write(&file, good.replace("198.51.100.0/24", "198.51.100.0/25")).unwrap();
     let output = paths(&state, &[]);
     let remark = format!(
-        "plait: {}: [[path]] number 2: destination `198.51.100.0/25` is no /24 or /48\n",
+        "plait: {}: [[path]] number 2: destination `198.51.100.0/25` is not a /24 or a /48\n",
         file.display()
     );
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), remark));
@@ -197,6 +197,6 @@ fn a_given_file_is_checked_before_anything_else() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "no list of paths");
     let output = Command::new(PLAIT).args(get).arg(&state).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("it is no regular file"), "{output:?}");
+    assert!(text(&output.stderr).contains("it is not a regular file"), "{output:?}");
     fs::remove_dir_all(state).unwrap();
 }

@@ -234,7 +234,7 @@ fn a_minute_of_bulk_fits_the_page() {
     assert!(text.len() < 2_000_000, "{} bytes", text.len());
     // The page reports which series were thinned, and to how many points.
     let told = text.split("id=\"thinned\">").nth(1).unwrap().split('<').next().unwrap();
-    assert!(told.contains(" are drawn as ") && told.contains(" are one."), "{told}");
+    assert!(told.contains(" are drawn as ") && told.contains(" share a mark."), "{told}");
     let (_, text_of_few) = page("few.html", EASY);
     assert!(text_of_few.contains("losses of data has its mark."));
     let drawing = numbers(&text);

@@ -132,7 +132,7 @@ impl Request {
     /// Decodes a whole request.
     ///
     /// # Errors
-    /// If it is malformed, if its key is another one, or if the clocks differ too much.
+    /// If it is malformed, if its key differs, or if the clocks differ too much.
     pub fn decode(bytes: &[u8], key: &RequestKey, unix_s: u64) -> Result<Request, &'static str> {
         let end = bytes.len().checked_sub(CODE_TLV_BYTES).ok_or(FOREIGN)?;
         let (signed, code) = bytes.split_at(end);
@@ -140,9 +140,7 @@ impl Request {
             return Err(FOREIGN);
         }
         let expected = key.code(signed).ok_or(FOREIGN)?;
-        expected
-            .verify_slice(&code[3..])
-            .map_err(|_| "its key is another one than that of --key")?;
+        expected.verify_slice(&code[3..]).map_err(|_| "its key differs from that of --key")?;
         let (by, to, mut rest) = addresses(signed).ok_or(FOREIGN)?;
         let (mut name, mut time) = (None, None);
         while let Some((kind, value, after)) = tlv(rest) {
@@ -159,13 +157,13 @@ impl Request {
         let to = match name.map(|name| std::str::from_utf8(name)) {
             None => Destination::Address(to),
             Some(Ok(name)) if !name.is_empty() => Destination::Name(name.to_owned(), to.port()),
-            Some(_) => return Err("the name of its destination is no text"),
+            Some(_) => return Err("the name of its destination is not a text"),
         };
         Ok(Request { by, to })
     }
 }
 
-const FOREIGN: &str = "it is no request of `plait proxy --through`";
+const FOREIGN: &str = "it is not a request of `plait proxy --through`";
 
 fn push(bytes: &mut Vec<u8>, kind: u8, value: &[u8]) {
     bytes.push(kind);
@@ -261,7 +259,7 @@ mod tests {
                 assert!(Request::decode(&bytes[..at], &key(7), NOW).is_err(), "{at}");
             }
             let problem = |key: &RequestKey, now| Request::decode(&bytes, key, now).unwrap_err();
-            assert!(problem(&key(8), NOW).contains("its key is another one"));
+            assert!(problem(&key(8), NOW).contains("its key differs"));
             assert!(problem(&key(7), NOW + 121).contains("the clocks"));
             assert!(problem(&key(7), NOW - 121).contains("the clocks"));
         }

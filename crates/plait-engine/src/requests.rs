@@ -94,7 +94,7 @@ impl Requests {
     ) -> Heard {
         let state = endpoint.state(conn).unwrap_or(ConnectionState::Failed);
         if state == ConnectionState::Failed {
-            return Heard::Fails("the client has gone before its request was answered".to_owned());
+            return Heard::Fails("the client left before its request was answered".to_owned());
         }
         let Some(waiting) = self.waiting.get_mut(&conn) else { return Heard::Waits };
         let Some(bytes) = &mut waiting.bytes else { return Heard::Waits };

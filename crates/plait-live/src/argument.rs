@@ -45,11 +45,11 @@ pub fn address_and_port(text: &str) -> Result<SocketAddr, AddressProblem> {
             if address.parse::<Ipv6Addr>().is_ok() {
                 return refuse("an IPv6 address needs brackets", format!("[{address}]:{port}"));
             }
-            let problem = format!("`{}` is no IP address", address.escape_debug());
+            let problem = format!("`{}` is not an IP address", address.escape_debug());
             refuse(&problem, format!("10.77.0.1:{port}"))
         }
         Some((address, port)) if address.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() => {
-            let problem = format!("`{}` is no port (1 to 65535)", port.escape_debug());
+            let problem = format!("`{}` is not a port (1 to 65535)", port.escape_debug());
             refuse(&problem, format!("{address}:80"))
         }
         _ => refuse("no address and port", "10.77.0.1:80 or [fd77::1]:80".to_owned()),
@@ -105,7 +105,7 @@ pub fn device_name(text: &str) -> Result<String, AddressProblem> {
         {
             "slashes, colons, spaces and control characters"
         }
-        _ if text.matches('%').count() > text.matches("%d").count() => "a `%` that is no `%d`",
+        _ if text.matches('%').count() > text.matches("%d").count() => "a `%` that is not `%d`",
         _ if text.matches("%d").count() > 1 => "more than one `%d`",
         _ => return Ok(text.to_owned()),
     };
@@ -155,7 +155,7 @@ pub fn host_problem(text: &str) -> Option<AddressProblem> {
         Some((host, port)) => match port.parse::<u16>() {
             Ok(1..) => None,
             _ => {
-                let problem = format!("`{}` is no port (1 to 65535)", port.escape_debug());
+                let problem = format!("`{}` is not a port (1 to 65535)", port.escape_debug());
                 refuse(problem, format!("{}:80", host.escape_debug()))
             }
         },
@@ -178,10 +178,10 @@ mod tests {
             ("[fd77::1]", "the port is missing", "[fd77::1]:80"),
             ("fd77::1:80", "the port is missing", "[fd77::1]:80, or [fd77::1:80]:80"),
             ("10.0.0.1:0", "port 0 cannot be used", "10.0.0.1:80"),
-            ("10.0.0.1:x", "`x` is no port (1 to 65535)", "10.0.0.1:80"),
-            ("10.0.0.1:", "`` is no port (1 to 65535)", "10.0.0.1:80"),
-            ("[fd77::1]:70000", "`70000` is no port (1 to 65535)", "[fd77::1]:80"),
-            ("localhost:80", "`localhost` is no IP address", "10.77.0.1:80"),
+            ("10.0.0.1:x", "`x` is not a port (1 to 65535)", "10.0.0.1:80"),
+            ("10.0.0.1:", "`` is not a port (1 to 65535)", "10.0.0.1:80"),
+            ("[fd77::1]:70000", "`70000` is not a port (1 to 65535)", "[fd77::1]:80"),
+            ("localhost:80", "`localhost` is not an IP address", "10.77.0.1:80"),
             ("80", "no address and port", "10.77.0.1:80 or [fd77::1]:80"),
             (":80", "no address and port", "10.77.0.1:80 or [fd77::1]:80"),
             ("", "no address and port", "10.77.0.1:80 or [fd77::1]:80"),
@@ -253,7 +253,7 @@ mod tests {
             ("web", "the port is missing\n  allowed: HOST:PORT, such as web:80"),
             ("::1", "the port is missing\n  allowed: HOST:PORT, such as [::1]:80"),
             (":80", "the host is missing\n  allowed: HOST:PORT, such as 127.0.0.1:80"),
-            ("web:http", "`http` is no port (1 to 65535)\n  allowed: HOST:PORT, such as web:80"),
+            ("web:http", "`http` is not a port (1 to 65535)\n  allowed: HOST:PORT, such as web:80"),
             ("", "no host and port\n  allowed: HOST:PORT, such as 127.0.0.1:80"),
             ("http://web:81/x", "it is a URL\n  allowed: HOST:PORT, such as web:81"),
             ("http://web", "it is a URL\n  allowed: HOST:PORT, such as web:80"),

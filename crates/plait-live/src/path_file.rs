@@ -75,7 +75,7 @@ pub struct PathFile(PathBuf);
 pub enum PathFileError {
     /// It cannot be read.
     Unreadable(io::Error),
-    /// It is no file of remembered paths, for this reason.
+    /// It is not a file of remembered paths, for this reason.
     Malformed(String),
 }
 
@@ -122,7 +122,7 @@ impl StoredPath {
 
     fn key(&self) -> Result<PathKey, String> {
         let wrong =
-            || format!("destination `{}` is no /24 or /48", self.destination.escape_debug());
+            || format!("destination `{}` is not a /24 or a /48", self.destination.escape_debug());
         let (network, _) = self.destination.split_once('/').ok_or_else(wrong)?;
         let key = PathKey::new(self.local, network.parse().map_err(|_| wrong())?);
         let same = format!("{}/{}", key.network(), key.bits()) == self.destination;
@@ -177,7 +177,7 @@ fn parse(text: &str) -> Result<StoredPaths, String> {
     let tables = match table.remove("path") {
         None => Vec::new(),
         Some(toml::Value::Array(tables)) => tables,
-        Some(_) => return Err("`path` is no list of tables".to_owned()),
+        Some(_) => return Err("`path` is not a list of tables".to_owned()),
     };
     let mut stored = StoredPaths::default();
     for (index, table) in tables.into_iter().enumerate() {
@@ -233,7 +233,7 @@ pub fn merged(
 
 /// Fails for a device, a pipe or a directory, which must not be replaced.
 fn check_regular(present: &fs::Metadata) -> io::Result<()> {
-    let problem = || io::Error::new(ErrorKind::InvalidInput, "it is no regular file");
+    let problem = || io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
     if present.is_file() { Ok(()) } else { Err(problem()) }
 }
 
@@ -279,7 +279,7 @@ impl PathFile {
             }
             Ok(_) => parse(&text).map_err(PathFileError::Malformed),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                Err(PathFileError::Malformed("it is no UTF-8".to_owned()))
+                Err(PathFileError::Malformed("it is not UTF-8".to_owned()))
             }
             Err(error) => Err(PathFileError::Unreadable(error)),
         }
@@ -411,7 +411,7 @@ mod tests {
             ("local = 5", "invalid type: integer `5`, expected IP address"),
             (
                 "local = \"10.0.0.8\"\ndestination = \"192.0.2.1/24\"\nlearnt_s = 1\nsource = \"get\"",
-                "destination `192.0.2.1/24` is no /24 or /48",
+                "destination `192.0.2.1/24` is not a /24 or a /48",
             ),
             (
                 "local = \"10.0.0.8\"\ndestination = \"192.0.2.0/24\"\nmin_rtt_us = 600000001\n\
@@ -434,7 +434,7 @@ mod tests {
         for (text, why) in [
             ("path = []", "it has no `version`"),
             ("version = 2", "version 2, and this plait reads 1"),
-            ("version = 1\npath = 3", "`path` is no list of tables"),
+            ("version = 1\npath = 3", "`path` is not a list of tables"),
             ("version = 1\n\n[[path]\n", "line 3: "),
         ] {
             let found = parse(text).unwrap_err();

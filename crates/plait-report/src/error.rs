@@ -85,7 +85,7 @@ pub fn unwritable(file: &Path, error: &io::Error) -> String {
                 .to_owned()
         }
         (ErrorKind::NotADirectory, Some(parent)) => {
-            format!("`{}` is no directory", parent.display())
+            format!("`{}` is not a directory", parent.display())
         }
         (ErrorKind::IsADirectory, _) => "it is a directory\n  allowed: a file".to_owned(),
         (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, _) => {

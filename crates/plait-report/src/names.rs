@@ -26,7 +26,7 @@ fn of_decorator(error: &ParamError) -> String {
     match plait_sched::DECORATORS.iter().find(has) {
         Some(owner) if owner.about.name != error.owner && !of_controller => {
             format!(
-                "\n  `+{0}` has one, which is written behind it: `+{0}:{1}=...`",
+                "\n  it is a parameter of `+{0}`: write `+{0}:{1}=...`",
                 owner.about.name, error.key
             )
         }

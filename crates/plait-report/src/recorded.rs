@@ -107,7 +107,7 @@ impl Recorded {
         let opening: Option<Opening> = serde_json::from_slice(&first).ok();
         let opening = opening.filter(|it| it.schema == "plait.events/1").ok_or_else(|| {
             refused(
-                "it is no capture (pcap, pcapng), no qlog of plait, and no file of `plait run --events`\n  \
+                "it is neither a capture (pcap, pcapng), nor a qlog of plait, nor a file of `plait run --events`\n  \
                  the last one begins with {\"schema\":\"plait.events/1\",...}",
             )
         })?;

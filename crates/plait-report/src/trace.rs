@@ -136,7 +136,7 @@ pub fn drawing(document: &TraceDocument) -> String {
         }
     };
     let mut text = format!(
-        "{}\n  format    {}\n  duration  {}, then it repeats\n  rate      mean {}, least {} and greatest {} over a second\n  silence   {silence}\n\n",
+        "{}\n  format    {}\n  duration  {}, then it repeats\n  rate      mean {}, lowest {} and highest {} over a second\n  silence   {silence}\n\n",
         document.file,
         document.format,
         millis(document.duration_ms),

@@ -125,7 +125,7 @@ pub(super) type SizeCause = Word<Shortened>;
 
 impl Words for Shortened {
     const NAME: &str = "SizeCause";
-    const ABOUT: &str = "How it is known that a path lets no longer packets through.";
+    const ABOUT: &str = "How plait found out that a path drops longer packets.";
     const ALL: &[Shortened] = &[Shortened::BlackHole, Shortened::TooBig];
 }
 

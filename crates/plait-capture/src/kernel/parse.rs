@@ -74,7 +74,7 @@ fn line(before: &str, fields: &str) -> Result<Line, String> {
     let before = before.strip_suffix("mptcp:").unwrap_or(before).trim_end();
     let stamp = before.rsplit(' ').next().unwrap_or_default();
     let at_ns = stamp.strip_suffix(':').and_then(nanoseconds).ok_or_else(|| {
-        format!("`{stamp}` is no time in seconds; the clock of the trace must count them, as `mono` does")
+        format!("`{stamp}` is not a time in seconds; the clock of the trace must count seconds, as `mono` does")
     })?;
     let cpu =
         before.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']')?.0.trim().parse().ok());
@@ -107,7 +107,7 @@ fn value<'a>(fields: &'a str, name: &str) -> Result<&'a str, String> {
 
 fn number<T: std::str::FromStr>(fields: &str, name: &str) -> Result<T, String> {
     let text = value(fields, name)?;
-    text.parse().map_err(|_| format!("{name}: `{text}` is no number in its range"))
+    text.parse().map_err(|_| format!("{name}: `{text}` is not a number in its range"))
 }
 
 /// Parses seconds with a decimal fraction as nanoseconds.
@@ -173,9 +173,12 @@ mod tests {
         for (bad, problem) in [
             (good.replace("active=1", "active=2"), "active: `2` is neither 0 nor 1"),
             (good.replace("ratio=", "ration="), "the field ratio is missing"),
-            (good.replace("pace=1842999", "pace=99999999999"), "pace: `99999999999` is no number"),
-            (good.replace("1299.610588", "837465"), "`837465:` is no time in seconds"),
-            (good.replace("1299.", "4000000000."), "`4000000000.610588:` is no time in seconds"),
+            (
+                good.replace("pace=1842999", "pace=99999999999"),
+                "pace: `99999999999` is not a number",
+            ),
+            (good.replace("1299.610588", "837465"), "`837465:` is not a time in seconds"),
+            (good.replace("1299.", "4000000000."), "`4000000000.610588:` is not a time in seconds"),
             (good.replace("[001] ", ""), "the number of the CPU is missing"),
             (good[..good.len() - 30].to_owned(), "the field backup is missing"),
         ] {

@@ -43,7 +43,7 @@ pub(crate) fn attach(
     }
     if let Some(other) = rival(captures, index, side) {
         return Err(format!(
-            "the lines name no connection, and {} of the capture sent at the same time too",
+            "the lines of the trace name no connection, and {} sent data at the same time",
             other.subflows[0].ends[0]
         ));
     }

@@ -35,7 +35,7 @@ const MOST_DRAWS: u64 = 10_000;
 /// and an RTT one of 10 %. An unknown queue or loss is drawn from what is usual.
 ///
 /// If a path has cost= or quota=, each load also runs with each goal of `--goal`. The advice then has the gain and the
-/// bytes of each goal, and names the one with the least bytes that is not notably slower.
+/// bytes of each goal, and names the one with the fewest bytes that is not notably slower.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -59,7 +59,7 @@ struct RunArgs {
     making: Making,
     /// Make the runs on the Dask cluster with this address, such as tcp://10.0.0.1:8786
     ///
-    /// The Python package `plait[cluster]` hands them out. Further runs for undecided claims are made here.
+    /// The Python package `plait[cluster]` distributes them. Further runs for undecided claims are made on this host.
     #[arg(long, hide_short_help = true, value_name = "ADDRESS", conflicts_with = "no_cache")]
     cluster: Option<String>,
     /// Write one JSON document (`plait schema experiment`)

@@ -32,8 +32,8 @@ const USUAL: usize = 10;
 /// The command shows the time that the transfer lost beyond the rates of its paths, by cause. docs/explain-capture.md
 /// describes that report. Several captures are merged by time.
 ///
-/// Of a run, the command also shows the waits. It repeats the run. For every other subflow that a decision could have chosen, it makes one
-/// more run in which only this decision differs. The difference is the cost of the decision.
+/// For a run, the command also shows the waits. It repeats the run. For every other subflow that a decision could have
+/// chosen, it makes one more run in which only this decision differs. The difference is the cost of the decision.
 /// --compare-with shows the decisions of other schedulers in the same states. In the documentation,
 /// docs/explain.md describes the report line by line.
 #[derive(clap::Args, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Replay a capture's transfer with these schedulers
     ///
     /// The links, the workload and the buffers are fitted to the capture. Other settings of the replay are flags,
-    /// such as --cc. --scheduler stands for the scheduler of the capture [default: linux].
+    /// such as --cc. --scheduler is the one to compare with, in place of the capture's own [default: linux].
     #[arg(long, value_name = "LIST")]
     what_if: Option<String>,
     /// Add the decisions of the kernel, from a trace
@@ -185,7 +185,7 @@ impl Args {
     pub(crate) fn asked(&self) -> Result<ExplainRequest, Failure> {
         if let [_, second, ..] = &self.run[..] {
             return Err(Failure::Usage(format!(
-                "{}: a second file that is no capture\n  allowed: one file of `plait run \
+                "{}: a second file, which is not a capture\n  allowed: one file of `plait run \
                  --events`, or several captures (pcap, pcapng)",
                 second.display()
             )));

@@ -235,7 +235,7 @@ fn strangers() -> Result<(), Failed> {
     let mut stream = site.network.client.within(|| TcpStream::connect("203.0.113.10:4433"))??;
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    site.daemon("server").line(&["problem=", "it is no request of `plait proxy --through`"]);
+    site.daemon("server").line(&["problem=", "it is not a request of `plait proxy --through`"]);
     // A router with another key.
     site.daemon("router").end("TERM")?;
     site.daemons.retain(|(name, _)| name != "router");
@@ -243,7 +243,7 @@ fn strangers() -> Result<(), Failed> {
     let (_, line) = commands(HOME).into_iter().find(|it| it.1.starts_with("plait proxy ")).unwrap();
     site.start("router", &line.replace("plait.key", "other.key"))?;
     reset(&site, "198.51.100.80:80")?;
-    site.daemon("server").line(&["problem=", "its key is another one"]);
+    site.daemon("server").line(&["problem=", "its key differs"]);
     Ok(())
 }
 

@@ -260,6 +260,6 @@ fn alone() -> Result<(), Failed> {
     let output = ask(&bed, &["--from", "c0"])?;
     let problem = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{problem}");
-    assert!(problem.contains("is no `plait measure serve`"), "{problem}");
+    assert!(problem.contains("is not `plait measure serve`"), "{problem}");
     Ok(())
 }

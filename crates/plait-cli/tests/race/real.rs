@@ -253,7 +253,7 @@ fn refused() -> Result<(), Failed> {
         Ok(())
     })??;
     let other = hosts.problem(4, &flags)?;
-    assert!(other.contains("is no `plait race serve` of this version"), "{other}");
+    assert!(other.contains("is not `plait race serve` of this version"), "{other}");
     let _far = hosts.serve()?;
     let wrong = hosts.problem(2, &["--from", "none0", "--workload", "download:1MB"])?;
     assert!(wrong.contains("--from: `none0`: ") && wrong.contains("give a device"), "{wrong}");

@@ -84,7 +84,7 @@ pub(super) fn answer(advice: &Advice) -> String {
     let of_loads = || advice.lines.iter().filter(|it| !it.outage);
     let loads = of_loads().count();
     if of_loads().all(|it| it.fails(it.alone) && it.fails(it.bonded)) {
-        return "Don't bond the links: no load ends on them, neither on one nor on all.".to_owned();
+        return "Don't bond the links: no load finishes on them, neither on one path alone nor on all.".to_owned();
     }
     // Two links with one bottleneck cannot be faster together. A wide interval comes from their uncertain rates then.
     let nothing =

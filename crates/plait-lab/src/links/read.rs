@@ -191,7 +191,7 @@ fn link(source: &Source<'_>, given: &Spanned<DeValue<'_>>, at: usize) -> Result<
             Ok(Link { name: path.name.text, values, place: place.clone() })
         }
         other => {
-            let problem = format!("this {} is no link", other.type_str());
+            let problem = format!("this {} is not a link", other.type_str());
             let error = ScenarioError::new(&place, Fault::Invalid, "", &problem);
             Err(error.allow("a table [[path]], or a text such as \"wifi:rtt=25ms,rate=25mbit\""))
         }

@@ -229,7 +229,7 @@ impl<'a> Source<'a> {
         let allowed = "[[path]] tables, or texts such as \"wifi:rtt=25ms,rate=25mbit\"";
         let Some(list) = value.get_ref().as_array() else {
             let place = self.place(&value.span(), "path");
-            let problem = format!("this {} is no list of paths", value.get_ref().type_str());
+            let problem = format!("this {} is not a list of paths", value.get_ref().type_str());
             return Err(ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed));
         };
         if let Some(beyond) = list.get(SubflowId::MAX) {
@@ -245,7 +245,7 @@ impl<'a> Source<'a> {
                 DeValue::String(text) => RawPath::parse(text, &place),
                 DeValue::Table(table) => self.path(table, &field, &place)?,
                 other => {
-                    let problem = format!("this {} is no path", other.type_str());
+                    let problem = format!("this {} is not a path", other.type_str());
                     return Err(
                         ScenarioError::new(&place, Fault::Invalid, "", &problem).allow(allowed)
                     );

@@ -115,7 +115,7 @@ impl<'a> Exchange<'a> {
                 return Err(MeasureError::Peer(format!("{to}: the far side refuses: {problem}")));
             }
             _ => {
-                let problem = "what answers there is no `plait measure serve`";
+                let problem = "the program that answers there is not `plait measure serve`";
                 return Err(MeasureError::Peer(format!(
                     "{to}: {problem}\n  check HOST and its port"
                 )));

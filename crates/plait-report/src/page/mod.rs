@@ -198,8 +198,8 @@ fn marks_of(marks: &Marks, what: &str) -> String {
         return format!("Each of the {told} {what} has its mark.");
     }
     format!(
-        "{told} {what} are drawn as {kept} marks: those of a kind on a path that lie within {} and \
-         {} are one.",
+        "{told} {what} are drawn as {kept} marks: events of the same kind on the same path within \
+         {} and {} share a mark.",
         millis(cell_us as f64 / 1e3),
         bytes(cell_bytes),
     )
@@ -209,7 +209,7 @@ fn marks_of(marks: &Marks, what: &str) -> String {
 fn curves(bins: usize, bin_us: f64) -> String {
     let step = millis(bin_us / 1e3);
     format!(
-        "Curves have {bins} steps of {step}, each with the least, the greatest and the last value in it."
+        "Curves have {bins} steps of {step}, each with the smallest, the largest and the last value in it."
     )
 }
 

@@ -278,7 +278,7 @@ mod tests {
         for part in [
             "<h1>Bond wifi and lte?</h1>",
             "<p class=\"verdict\">Bond the links: large downloads gain",
-            "Take the scheduler slot with the goal interactive",
+            "Use the scheduler slot with the goal interactive",
             "rate=20mbit..30mbit, rtt=22ms",
             "1.50x (1.20x to 1.80x)",
             "<td data-name=\"lte:\">2.08 MB</td>",

@@ -197,9 +197,9 @@ pub(crate) fn legend(advice: &Advice, left_out: &[&str]) -> String {
     let draws = advice.drawn.draws;
     let links = if draws == 1 { "link" } else { "links" };
     let mut text = format!(
-        "Over {draws} {links} drawn from what is known{interrupted}. gain: how much better the bonded links are than the best path alone \
-         (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten gains. tail: the gain in \
-         the slowest tenth of the draws, for calls in the slowest hundredth of the messages.",
+        "Over {draws} {links} drawn from what is known about them{interrupted}. gain: how much better the bonded links are than \
+         the best path alone (plain TCP), in the median of the draws; 80 %: the range that holds eight of ten gains. tail: the \
+         gain in the slowest tenth of the draws; for calls, in the slowest hundredth of the messages.",
     );
     if draws < SURE_DRAWS {
         text += &format!(
@@ -396,8 +396,8 @@ pub(crate) fn goal(advice: &Advice) -> Option<String> {
         let backups = backups(advice);
         let cost = if advice.backups.len() == 1 { "costs" } else { "cost" };
         text += &format!(
-            " In the commands, {backups} {cost} more than all other paths: with this goal, data goes there only while those \
-             are down."
+            " In the commands, {backups} {cost} more than all other paths: with this goal, data goes there only while all \
+             others are down."
         );
     }
     Some(text)
@@ -408,7 +408,7 @@ fn goal_alone(advice: &Advice) -> Option<String> {
     if advice.goals.is_empty() {
         return Some(match first_path(advice) {
             Some(first) => format!(
-                "Take the scheduler {scheduler} with the goal handover, and begin on {first}: the other paths carry \
+                "Use the scheduler {scheduler} with the goal handover, and begin on {first}: the other paths carry \
                  data only while it is down."
             ),
             None => {
@@ -416,7 +416,7 @@ fn goal_alone(advice: &Advice) -> Option<String> {
                 let sent = large.map(|it| large_download(&advice.paths, &it.path_bytes));
                 let defaults = if goal == "aggregate" { " Both are defaults." } else { "" };
                 let sent = sent.unwrap_or_default();
-                format!("Take the scheduler {scheduler} with the goal {goal}.{defaults}{sent}")
+                format!("Use the scheduler {scheduler} with the goal {goal}.{defaults}{sent}")
             }
         });
     }
@@ -432,7 +432,7 @@ fn goal_alone(advice: &Advice) -> Option<String> {
     let names = priced_names(advice);
     let on = |line: &GoalLine| bytes(priced_bytes(advice, line).round() as u64);
     let mut text = format!(
-        "Take the scheduler {scheduler} with the goal {goal}: for {loads}, no goal is more than 5 % faster."
+        "Use the scheduler {scheduler} with the goal {goal}: for {loads}, no goal is more than 5 % faster."
     );
     if let Some(large) = ours.iter().find(|it| it.load == LARGE) {
         text += &large_download(&advice.paths, &large.path_bytes);
@@ -479,8 +479,8 @@ pub(crate) fn goals(advice: &Advice) -> Option<Table> {
 /// Explains the table of goals.
 pub(crate) fn goals_legend(advice: &Advice) -> String {
     format!(
-        "Goals: the gain over the best path alone, in the median of the draws, and the MB on {}. *: no goal is \
-         more than 5 % faster, and this one puts the least bytes there.",
+        "Goals: the gain over the best path alone, in the median of the draws, and the MB on {}. *: of the goals \
+         within 5 % of the fastest, the one with the fewest bytes there.",
         priced_names(advice)
     )
 }

@@ -11,7 +11,7 @@ const PREDICTED: &str = "predicted";
 
 /// Explains the values.
 const ABOUT_VALUES: &str =
-    "The value of a measure is the median over the runs, with the least and the largest one.";
+    "The value of a measure is the median over the runs, with the smallest and the largest one.";
 /// Explains the ratios to the best path.
 const ABOUT_RATIO: &str = " `over best path`: typical ratio of a run to that of the best plain TCP, with its 95 % interval.";
 /// Explains the columns of predictions.

@@ -112,7 +112,7 @@ pub(crate) fn first(board: &RandomBoard) -> &str {
 pub(crate) fn title(board: &RandomBoard) -> String {
     let order = match board.best_path_first {
         true => "the path on which plain TCP is fastest is dialled first",
-        false => "the path that is dialled first is drawn by chance",
+        false => "the path that is dialled first is drawn at random",
     };
     let runs = match board.runs {
         1 => String::new(),
@@ -130,13 +130,13 @@ pub(crate) fn title(board: &RandomBoard) -> String {
 pub(crate) fn legend(board: &RandomBoard) -> String {
     let bound = board.standings.iter().any(|it| it.of_bound.is_some());
     let mut text = "Columns `> 2 %` and `> 10 %`: share of the comparisons in which the scheduler takes that \
-                    much longer than `startable`, which is plain TCP on the first path, or on another one \
-                    two round trips of the first later. Worst and median: its time over that of startable. \
+                    much longer than `startable`. Startable: the faster of plain TCP on the first path, and \
+                    plain TCP on another path that starts two round trips of the first path later. Worst and median: its time over that of startable. \
                     Known: more than 10 % longer than plain TCP on the best path. Of the best: geometric \
                     mean of its time over that of the best scheduler of each cell."
         .to_owned();
     if bound {
-        text += " Of bound: median share of the speed that any sender could have.";
+        text += " Of bound: median share of the highest speed that any sender could reach.";
     }
     text += " Extra: mean of copies over payload.";
     if board.runs > 1 {
@@ -144,7 +144,7 @@ pub(crate) fn legend(board: &RandomBoard) -> String {
     }
     text + &format!(
         " `{BEST}`: the best scheduler of each comparison, which is known only afterwards. `{AGAIN}`: startable in \
-         further runs, with other losses and jitter. Its row has the harm that chance alone shows."
+         further runs, with other losses and jitter. Its row shows the harm of chance alone."
     )
 }
 

@@ -58,28 +58,28 @@ const GOAL: Param = Param {
     name: "goal",
     kind: ParamKind::Word { words: Goal::WORDS, default: "aggregate" },
     unit: "",
-    help: "the use of a path with a cost",
+    help: "when to use a path with a cost",
     clause: "RFC 9622",
 };
 const COPIES: Param = Param {
     name: "copies",
     kind: ParamKind::Whole { min: 0, max: 100, default: 5 },
     unit: "%",
-    help: "copies on paths with a cost at most, relative to the payload; none if the goal is thrifty",
+    help: "maximum copies on paths with a cost, relative to the payload; none if the goal is thrifty",
     clause: "ours",
 };
 const WAIT: Param = Param {
     name: "wait",
     kind: ParamKind::Whole { min: 0, max: 10000, default: 100 },
     unit: "ms",
-    help: "time for which data must have waited for the cheaper paths before they do not suffice",
+    help: "the cheaper paths do not suffice if data has waited for them for this time",
     clause: "ours",
 };
 const RTTS: Param = Param {
     name: "rtts",
     kind: ParamKind::Whole { min: 0, max: 100, default: 2 },
     unit: "",
-    help: "the same time at least, in smoothed RTTs of the fastest cheaper path",
+    help: "minimum of that time, in smoothed RTTs of the fastest cheaper path",
     clause: "ours",
 };
 const SOONER: Param = Param {

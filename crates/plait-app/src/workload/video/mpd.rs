@@ -219,7 +219,7 @@ impl<'a> Manifest<'a> {
             Some((node, text)) => match text.trim().parse::<u64>().ok().filter(|it| *it > 0) {
                 Some(number) => Ok(Some(number)),
                 None => {
-                    let problem = format!("{name}=\"{}\" is no number above zero", short(text));
+                    let problem = format!("{name}=\"{}\" is not a number above zero", short(text));
                     self.wrong(node, &problem, "give a whole number")
                 }
             },
@@ -292,7 +292,7 @@ impl<'a> Manifest<'a> {
                 (ends.0 <= ends.1).then_some(ends)
             });
             let Some((first, last)) = ends else {
-                let problem = format!("mediaRange=\"{}\" is no range of bytes", short(range));
+                let problem = format!("mediaRange=\"{}\" is not a range of bytes", short(range));
                 return self.wrong(url, &problem, "give mediaRange=\"FIRST-LAST\"");
             };
             sizes.push((last - first).saturating_add(1));
@@ -315,7 +315,7 @@ impl<'a> Manifest<'a> {
         match iso_8601(text.trim()) {
             Ok(time) => Ok(Some(time)),
             Err(Unread::Form) => {
-                let problem = format!("{name}=\"{}\" is no duration", short(text));
+                let problem = format!("{name}=\"{}\" is not a duration", short(text));
                 self.wrong(node, &problem, "write it as PT22M12S")
             }
             Err(Unread::Calendar) => {

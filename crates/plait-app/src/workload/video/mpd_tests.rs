@@ -84,11 +84,13 @@ fn errors_name_the_place_and_what_would_help() {
         message(&TEMPLATE.replace(r#" duration="5000""#, ""))
             .contains("the duration of its chunks")
     );
-    assert!(message(&TEMPLATE.replace("PT22M", "22 min")).contains("is no duration; write it as"));
-    assert!(message(&TEMPLATE.replace("5000", "0")).contains("is no number above zero"));
+    assert!(
+        message(&TEMPLATE.replace("PT22M", "22 min")).contains("is not a duration; write it as")
+    );
+    assert!(message(&TEMPLATE.replace("5000", "0")).contains("is not a number above zero"));
     assert!(message(&TEMPLATE.replace("PT22M12S", "PT0S")).contains("no chunk with a duration"));
     assert!(message(&TEMPLATE.replace("\"5000\"", "\"1\"")).contains("at most 100000"));
-    assert!(message(&LISTS.replace("0-99", "99-0")).contains("mediaRange=\"99-0\" is no range"));
+    assert!(message(&LISTS.replace("0-99", "99-0")).contains("mediaRange=\"99-0\" is not a range"));
     assert!(message(&LISTS.replacen("400", "500", 1)).contains("this Period has other bandwidths"));
     assert!(message(&LISTS.replace("d=\"1000\"", "d=\"x\"")).contains("<S> has no usable d"));
 }

@@ -54,12 +54,12 @@ pub(super) fn read(file: &str, text: &str) -> Result<Clip, FileError> {
         Err(FileError::of(file, problem, remedy))
     };
     let Some(lasts) = whole(list.segment_duration_ms * 1e6).map(Span::from_nanos) else {
-        return wrong("segment_duration_ms is no time above zero");
+        return wrong("segment_duration_ms is not a time above zero");
     };
     let mut encodings = Vec::new();
     for (rung, kbps) in list.bitrates_kbps.0.iter().enumerate() {
         let Some(rate) = whole(kbps * 1e3).map(Rate::from_bps) else {
-            return wrong(&format!("bitrates_kbps[{rung}] is no rate above zero"));
+            return wrong(&format!("bitrates_kbps[{rung}] is not a rate above zero"));
         };
         let sizes = (0..list.segment_sizes_bits.0.len()).map(|chunk| list.size(chunk, rung));
         let sizes = match sizes.collect::<Result<Vec<u64>, String>>() {
@@ -121,7 +121,9 @@ mod tests {
         assert!(
             message("5").starts_with("a.json:1:1: invalid type: integer `5`, expected an object;")
         );
-        assert!(message(&GOOD.replace("3000,", "-1,")).contains("segment_duration_ms is no time"));
+        assert!(
+            message(&GOOD.replace("3000,", "-1,")).contains("segment_duration_ms is not a time")
+        );
         assert!(
             message(&GOOD.replace("[400, 100]", "[]")).contains("2 sizes for 0")
                 || message(&GOOD.replace("[400, 100]", "[]")).contains("no encoding")

@@ -122,7 +122,7 @@ fn times(numbers: &[usize], entries: &[Entry]) -> Result<Vec<Times>, String> {
     for (number, entry) in numbers.iter().zip(entries) {
         let what = &entry.started_date_time;
         let start = instant(what).ok_or_else(|| {
-            format!("entry {number}: startedDateTime `{}` is no ISO 8601 time, such as 2013-10-21T16:00:00.123Z",
+            format!("entry {number}: startedDateTime `{}` is not an ISO 8601 time, such as 2013-10-21T16:00:00.123Z",
                 crate::quantity::shortened(what))
         })?;
         starts.push((start, *number));

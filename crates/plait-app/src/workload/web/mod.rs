@@ -266,7 +266,7 @@ fn count(value: &str) -> Result<u8, WorkloadError> {
     let count = value.trim().parse().ok().filter(|count| (1..=MOST_CONNECTIONS).contains(count));
     count.ok_or_else(|| {
         let value = shortened(value);
-        invalid(format!("connections=`{value}` is no number from 1 to {MOST_CONNECTIONS}"))
+        invalid(format!("connections=`{value}` is not a number from 1 to {MOST_CONNECTIONS}"))
     })
 }
 

@@ -69,7 +69,7 @@ fn errors_name_what_was_given_and_what_may_stand_there() {
         "connections is only for http=1; http=2 has one"
     );
     assert_eq!(of("web:amazon,http=1,window=9kB"), "window is only for http=2");
-    assert_eq!(of("web:amazon,connections=65"), "connections=`65` is no number from 1 to 64");
+    assert_eq!(of("web:amazon,connections=65"), "connections=`65` is not a number from 1 to 64");
     assert_eq!(of("web:amazon,http=1,http=1"), "`http` is given twice");
     assert_eq!(of("web:amazon,bytes=9kB"), "bytes is only for files; `amazon` has 1200666");
     assert!(of("web:amazon,window=9").starts_with("window: `9` has no unit"));
@@ -148,7 +148,7 @@ fn files_that_are_no_pages_are_refused_with_the_place_and_a_remedy() {
         "not an Epload graph: invalid type: string \"long\", expected f64 at line 5 column",
     );
     let when = ARCHIVE.replace("2024-05-01T10:00:00.150Z", "yesterday");
-    starts(&when, "entry 1: startedDateTime `yesterday` is no ISO 8601 time");
+    starts(&when, "entry 1: startedDateTime `yesterday` is not an ISO 8601 time");
 }
 
 /// Reads each recorded graph, if the files are present. The times follow the rules of Epload.

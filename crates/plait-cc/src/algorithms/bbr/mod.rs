@@ -59,7 +59,7 @@ the kernel's code are not in the draft and not here.
 
 There are three differences from the draft. First, the state for an undo is saved when a recovery begins. The
 draft's pseudocode saves it again with the first loss of each round trip, when the bounds are reduced already.
-Second, pacing waits for 1 s at most, as sch_fq of Linux does. A reader that was slow for long would leave a
+Second, pacing waits for 1 s at most, as sch_fq of Linux does. Otherwise, a reader that was slow for long would leave a
 rate of some bytes per second. Third, a peer's window that is full for more than 1 ms counts as too little to
 send.
 

@@ -92,7 +92,7 @@ const BETA: Param = real(
     "beta",
     (0.1, 0.7, 1.0),
     "",
-    "part of a bound that a round trip with losses leaves at least",
+    "minimum part of a bound that remains after a round trip with losses",
     "draft-ietf-ccwg-bbr 2.8, 5.5.10.3",
 );
 const HEADROOM: Param = real(
@@ -106,7 +106,7 @@ const GROWTH: Param = real(
     "growth",
     (1.0, 1.25, 4.0),
     "times the last rate",
-    "least growth of a rate that still counts as growth",
+    "minimum growth of a rate that still counts as growth",
     "draft-ietf-ccwg-bbr 5.3.1.2",
 );
 const FULL_ROUNDS: Param = whole(
@@ -134,14 +134,14 @@ const MIN_CWND: Param = whole(
     "min_cwnd",
     (1, 4, 100),
     "segments",
-    "least window, except after a timeout",
+    "minimum window, except after a timeout",
     "draft-ietf-ccwg-bbr 2.8, 5.6.4.3",
 );
 const PROBE_WAIT: Param = real(
     "probe_wait",
     (0.1, 2.0, 60.0),
     "s",
-    "least time between probes for bandwidth",
+    "minimum time between probes for bandwidth",
     "draft-ietf-ccwg-bbr 5.3.3.8",
 );
 const PROBE_SPREAD: Param = real(
@@ -176,7 +176,7 @@ const PROBE_RTT_TIME: Param = real(
     "probe_rtt_time",
     (0.0, 0.2, 10.0),
     "s",
-    "least duration of ProbeRTT",
+    "minimum duration of ProbeRTT",
     "draft-ietf-ccwg-bbr 2.16.2, 5.3.4.3",
 );
 const EXTRA_ROUNDS: Param = whole(
@@ -197,21 +197,21 @@ const MIN_QUANTUM: Param = whole(
     "min_quantum",
     (1, 2, 100),
     "segments",
-    "least send quantum",
+    "minimum send quantum",
     "draft-ietf-ccwg-bbr 5.6.3",
 );
 const MAX_QUANTUM: Param = whole(
     "max_quantum",
     (1, 64, 1_024),
     "KiB",
-    "largest send quantum",
+    "maximum send quantum",
     "draft-ietf-ccwg-bbr 5.6.3",
 );
 const BUDGET: Param = whole(
     "budget",
     (1, 3, 100),
     "quanta",
-    "least amount in flight, for offloads of the hosts",
+    "minimum amount in flight, for offloads of the hosts",
     "draft-ietf-ccwg-bbr 5.5.8",
 );
 

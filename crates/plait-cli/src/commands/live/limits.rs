@@ -12,7 +12,7 @@ use plait_live::{Client, Limits};
 pub(crate) struct LimitFlags {
     /// Maximum number of connections
     ///
-    /// Further connections are refused. The default is the limit of this process for open files less 320, and
+    /// Further connections are refused. The default is the limit of this process for open files minus 320, and
     /// at most one connection for each 256 KiB of --memory.
     #[arg(long, value_name = "N", value_parser = whole(1, 10_000_000))]
     max_connections: Option<u64>,

@@ -110,7 +110,7 @@ impl Memory {
                     Ok(aside) => {
                         let aside = aside.display();
                         let text = format!(
-                            "plait: {place} is no file of remembered paths: {why}; it is now {aside}"
+                            "plait: {place} is not a file of remembered paths: {why}; it is now {aside}"
                         );
                         console.remark(1, &text);
                     }

@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:
 ///
 /// A connection begins on the remembered path on which a transfer takes less time, and the scheduler
 /// `slot` begins with the remembered rates. An entry is for an address of this host and a network of
-/// destinations (/24, or /48 for IPv6). Entries of more than an hour are not used.
+/// destinations (/24, or /48 for IPv6). Entries older than an hour are not used.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES, args_conflicts_with_subcommands = false)]
 pub(crate) struct Args {

@@ -18,17 +18,17 @@ pub(crate) struct DialPrices {
     /// free (0).
     #[arg(long, value_name = "ADDR|DEVICE=N")]
     cost: Vec<String>,
-    /// Payload to send from an own address or device at most; may be repeated
+    /// Maximum payload to send from an address or device; may be repeated
     ///
-    /// It counts from the start of the command, for all connections together, and without TCP
-    /// retransmissions. The addresses of a device share it. Beyond it, data is sent only if all other paths are
-    /// down, and with thrifty never.
+    /// The payload of all connections counts, from the start of the command and without TCP retransmissions.
+    /// The addresses of a device share the quota. When it is used up, data is sent there only if all other
+    /// paths are down; with thrifty, never.
     #[arg(long, value_name = "ADDR|DEVICE=SIZE")]
     quota: Vec<String>,
-    /// Use of paths with a cost
+    /// When to use a path with a cost
     ///
-    /// aggregate: if the cheaper ones do not suffice; interactive: also if data arrives notably sooner
-    /// there; handover: only if they are down; thrifty: as handover, and never for copies.
+    /// aggregate: if the cheaper paths do not suffice; interactive: also if data arrives notably sooner
+    /// there; handover: only if the cheaper paths are down; thrifty: as handover, and never for copies.
     #[arg(long, value_name = "GOAL", default_value = "aggregate", value_parser = goals())]
     goal: Goal,
 }
@@ -36,24 +36,24 @@ pub(crate) struct DialPrices {
 /// Flags of `serve`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ServePrices {
-    /// Price of a byte to clients' addresses with a prefix, relative to others; may be repeated
+    /// Price of a byte to clients in a prefix; may be repeated
     ///
-    /// The price is a whole number. The first prefix that contains an address counts, and other addresses
-    /// are free (0).
+    /// The price is a whole number, relative to other clients. The first prefix that contains an address
+    /// applies, and other addresses are free (0).
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=N")]
     cost: Vec<String>,
-    /// Payload to send to all clients' addresses with a prefix at most; may be repeated
+    /// Maximum payload to send to all clients in a prefix; may be repeated
     ///
-    /// It counts from the start of the command, for all connections together, and without TCP
-    /// retransmissions. The first prefix that contains an address counts. Beyond it, data is sent only if all
-    /// other paths are down, and with thrifty never.
+    /// The payload of all connections counts, from the start of the command and without TCP retransmissions.
+    /// The first prefix that contains an address applies. When its quota is used up, data is sent there only
+    /// if all other paths are down; with thrifty, never.
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=SIZE")]
     quota: Vec<String>,
-    /// Use of paths with a cost, also for one port; may be repeated
+    /// When to use a path with a cost, also for one port; may be repeated
     ///
-    /// aggregate: if the cheaper ones do not suffice; interactive: also if data arrives notably sooner
-    /// there; handover: only if they are down; thrifty: as handover, and never for copies. The default is
-    /// aggregate.
+    /// aggregate: if the cheaper paths do not suffice; interactive: also if data arrives notably sooner
+    /// there; handover: only if the cheaper paths are down; thrifty: as handover, and never for copies. The
+    /// default is aggregate.
     #[arg(long, hide_short_help = true, value_name = "[PORT=]GOAL")]
     goal: Vec<String>,
 }

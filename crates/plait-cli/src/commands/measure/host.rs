@@ -21,10 +21,10 @@ pub(crate) struct HostArgs {
     /// NAME=DEVICE gives the path another name.
     #[arg(long, value_name = "[NAME=]DEVICE|ADDR", required = true)]
     from: Vec<String>,
-    /// Longest time of the measurement
+    /// Maximum duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::time)]
     time: Duration,
-    /// Most bytes to send in each direction
+    /// Maximum number of bytes to send in each direction
     #[arg(long, value_name = "SIZE", default_value = "200MB", value_parser = super::quota)]
     quota: u64,
     /// Write the file of links to this file in place of stdout, and the table to stdout

@@ -18,10 +18,10 @@ const MAX_IMPORT_BYTES: u64 = 64 << 20;
 /// Import results of other tools as a file of links
 ///
 /// Reads iperf3 JSON (iperf3 -J), ping output, speed tests (Ookla and LibreSpeed JSON), ss -ti output, cake-autorate
-/// logs and Mahimahi traces. The content shows the form. All files are about one link, which gets the name of --name.
+/// logs and Mahimahi traces. The format follows from the content. All files are about one link, named by --name.
 /// A value that no file shows is written as unknown: a ping alone gives an unknown rate.
 ///
-/// Exit codes: 0, or 2 for a file that is not such a result.
+/// Exit codes: 0, or 2 for a file in another format.
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Name of the link
     #[arg(long, value_name = "NAME", default_value = "link")]
     name: String,
-    /// Direction of the data in ss output and traces, which do not tell it
+    /// Direction of the data in ss output and traces, which do not state it
     #[arg(long, value_enum, value_name = "DIRECTION", default_value = "down")]
     direction: Way,
     /// Write to this file in place of stdout

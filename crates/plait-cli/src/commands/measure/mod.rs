@@ -27,9 +27,9 @@ const EXAMPLES: &str = "Examples:
 
 /// Measure links, or import measurements, as a file of links
 ///
-/// Measures each path to a host that runs `plait measure serve`: its RTT, and in both directions the rate and the queue
-/// under load, and the loss below it. Then it loads all paths together, which shows a shared bottleneck. It also finds
-/// whether options of Multipath TCP arrive. It sends UDP above the rate of each path for a few seconds, so other
+/// Measures each path to a host that runs `plait measure serve`: its RTT, and in both directions the rate, the queue
+/// under load, and the loss below the rate. Then it loads all paths together, which shows a shared bottleneck. It also
+/// checks whether options of Multipath TCP arrive. It sends UDP above the rate of each path for a few seconds, so other
 /// traffic suffers meanwhile. Needs no privilege.
 ///
 /// The result is a file of links with the range, the source and the date of each value. Every command with --path

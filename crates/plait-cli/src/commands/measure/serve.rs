@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Reads the address to listen on.
 fn listened(text: &str) -> Result<SocketAddr, String> {
     let allowed = "ADDR:PORT, such as 192.0.2.1:7788 or [2001:db8::1]:7788";
-    text.parse().map_err(|_| format!("it is no address with a port\n  allowed: {allowed}"))
+    text.parse().map_err(|_| format!("it is not an address with a port\n  allowed: {allowed}"))
 }
 
 const EXAMPLES: &str = "Examples:
@@ -31,17 +31,17 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     /// Address and port to listen on, UDP and TCP
     ///
-    /// Give the address that clients use. With 0.0.0.0 answers may leave from another address of this host, which a
-    /// NAT before the client does not let through.
+    /// Give the address that clients use. With 0.0.0.0, answers may leave from another address of this host, and
+    /// a NAT in front of the client drops them.
     #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([0, 0, 0, 0], DEFAULT_PORT)), value_parser = listened)]
     listen: SocketAddr,
-    /// Most measurements at a time
+    /// Maximum number of measurements at a time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole(1, 64))]
     clients: u64,
-    /// Most bytes of a measurement in each direction
+    /// Maximum number of bytes of a measurement in each direction
     #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = super::quota)]
     quota: u64,
-    /// Longest time of a measurement
+    /// Maximum duration of a measurement
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = super::time)]
     time: Duration,
     /// Print what would be allowed, and serve nobody

@@ -82,8 +82,8 @@ fn together(document: &MeasureDocument) -> Option<String> {
         Bottleneck::Unclear => "it is not clear whether they share a bottleneck",
     };
     Some(format!(
-        "Together: {:.2} Mbit/s ({:.2} to {:.2}) down: {verdict}. Of the smallest rate {:.0} % are missing in the sum \
-         ({:.0} to {:.0}).",
+        "Together: {:.2} Mbit/s ({:.2} to {:.2}) down: {verdict}. This is less than the sum of the single rates by {:.0} % \
+         of the smallest one ({:.0} to {:.0}).",
         rate.value,
         rate.low,
         rate.high,

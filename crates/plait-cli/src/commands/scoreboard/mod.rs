@@ -55,7 +55,7 @@ const BESIDE: &str = "../shared/data";
 pub(crate) struct Args {
     /// Links such as A,E,7_1 or A-F, the words `recorded` or `all`, or a file of links
     ///
-    /// A file is one that `plait measure` writes (TOML); its name ends in .toml or has a slash. It stands for --path.
+    /// A file has the paths, as `plait measure` writes them (TOML). Its name must end in .toml or have a slash.
     #[arg(long, value_name = "LIST|FILE", default_value = "all")]
     links: String,
     /// A path of your own, as in `plait compare`

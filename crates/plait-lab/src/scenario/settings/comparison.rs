@@ -56,7 +56,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         help: "the schedulers to compare",
         varies: false,
         field: text(
-            "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may stand in a list",
+            "all, or a list such as minrtt,ecf:beta=0.5,blest+rp; all may be in a list",
             "minrtt,ecf:beta=0.5",
             setters::scheduler_texts,
             |it, given, _| {

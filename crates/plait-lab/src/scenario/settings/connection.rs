@@ -50,7 +50,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "dial-delay",
         group: MPTCP,
         default: "250ms",
-        help: "the time after which the first SYN on a path gives way to the next path",
+        help: "how long the first SYN on a path may stay unanswered before the next path is dialled",
         clause: "RFC 8305 section 5",
         field: time!(
             "20ms",
@@ -64,9 +64,9 @@ pub(super) const SETTINGS: &[Setting] = &[
         name: "goal",
         group: MPTCP,
         default: "aggregate",
-        help: "use of a path with a cost. aggregate: if the cheaper ones do not suffice; interactive: \
-               also if data arrives notably sooner there; handover: only if they are down; thrifty: \
-               as handover, and never for copies",
+        help: "when to use a path with a cost. aggregate: if the cheaper paths do not suffice. \
+               interactive: also if data arrives notably sooner there. handover: only if the cheaper \
+               paths are down. thrifty: as handover, and never for copies",
         clause: "RFC 9622",
         field: words!(GOALS, transport.goal),
         ..BLANK
@@ -114,7 +114,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         group: MPTCP,
         default: "off",
         help: "on: both ends remember each path from an earlier connection of the same kind; \
-               ssthresh: and begin with its slow start threshold",
+               ssthresh: they also begin with its slow start threshold",
         clause: "RFC 9040 section 6",
         field: words!(MEMORIES, transport.path_memory),
         ..BLANK

@@ -332,7 +332,7 @@ impl Given {
                 Some(size(given, &place("ssthresh_bytes"))?.0)
             }
             (Some(one), Some(other)) if one.is_some() != other.is_some() => {
-                let problem = "only one of this and `ssthresh_bytes` is null, which is infinite";
+                let problem = "it and `ssthresh_bytes` must both be null (infinite), or neither";
                 return Err(Refusal::new(&place("ssthresh"), problem));
             }
             (Some(segments), _) => {

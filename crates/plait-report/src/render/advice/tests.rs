@@ -69,7 +69,7 @@ pub(crate) fn advice() -> Advice {
 fn the_goal_comes_with_its_bytes_and_with_the_price_of_thrift() {
     let text = text(&advice(), 140, false);
     for part in [
-        "Take the scheduler slot with the goal interactive: for every load, no goal is more than 5 % faster.",
+        "Use the scheduler slot with the goal interactive: for every load, no goal is more than 5 % faster.",
         "A large download then sends 6.00 MB on wifi and 2.00 MB on lte.",
         "With thrifty, large downloads are 1.50x slower, with 0 B in place of 2.00 MB on lte.",
     ] {

@@ -165,7 +165,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
         title: "of bound",
         rank: 5,
         shown_if: |report| report.rows.iter().any(|row| row.standing.of_bound.is_some()),
-        legend: |_| "Of bound: share of the speed that any sender could have.".to_owned(),
+        legend: |_| "Of bound: share of the highest speed that any sender could reach.".to_owned(),
         cell: Cell::Text(|_, row| row.standing.of_bound.map_or_else(dash, percent)),
         ..NUMBER
     },
@@ -313,12 +313,12 @@ fn drawn(report: &Report, row: &Row) -> String {
 }
 
 fn behind_legend(report: &Report) -> String {
-    let interval = if made(report) == 1 { "" } else { " with its 95 % interval" };
+    let interval = if made(report) == 1 { "" } else { " [95 % interval]" };
     let messages = match of_messages(report) {
         true => " It compares the median message delay of each run.",
         false => "",
     };
-    format!("Behind best: typical difference in a run to the best scheduler{interval}.{messages}")
+    format!("Behind best: typical difference from the best scheduler in a run{interval}.{messages}")
 }
 
 fn several_ccs(report: &Report) -> bool {

@@ -45,37 +45,38 @@ For each path, slot predicts when a segment sent now would arrive:
 A path that was idle has no queue. In the first round trip after that, the queue is the data sent since then, less
 the data that has left at the rate (`backlog`). If this data fills the window, the next segment leaves with the
 first acknowledgement. The queue is at least the wait that the latest RTT sample shows, if the path was not
-idle after that sample. A receiver may hold the acknowledgement of a lone segment back for 40 ms, but not for longer
-than since the one before it. That time is no wait in a queue (`held`). Before the first rate sample the queue is srtt - min_rtt.
+idle after that sample. A receiver may delay the acknowledgement of a lone segment by 40 ms, but not by more than
+the time since the previous one. That delay does not count as a wait in a queue (`held`). Before the first rate
+sample, the queue is srtt - min_rtt.
 
 The rate is the largest of the last two intervals of max(5 * srtt, 300 ms). A sample is taken from a run of up
 to 16 steps if the link set its pace: the segments left at least twice as fast as they were acknowledged, or
-all of them waited in a queue. A wait that is shorter than the time since the acknowledgement before shows no such
-queue, because it was empty in between. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms),
+all of them waited in a queue. A wait that is shorter than the time since the previous acknowledgement shows no
+such queue, because the queue was empty in between. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms),
 because hosts and links pass acknowledgements on in bursts. A sample of more than twice the rate counts only if
 a later run gives such a sample too. The 40 ms by which a receiver delays the acknowledgement of a lone segment
-are no pace of the link. If all segments of a round trip waited in a queue, a rate of more than 1.25 times
-their own falls to theirs (`round`). If the controller has found the bandwidth (bbr), that is the rate. If an
+do not show the pace of the link. If all segments of a round trip waited in a queue, their own rate replaces a
+rate of more than 1.25 times that (`round`). If the controller has found the bandwidth (bbr), that is the rate. If an
 acknowledgement is overdue, the delay counts too, except for those 40 ms.
 
 Its sender spreads bursts that no acknowledgement clocks (`--pacing bursts`). After a stall of the window,
 a whole window at once would overrun the queue of a path.
 
-The main path is the one with the largest rate. A path without a rate is tried if it has carried the
-connection alone, or has delivered ten segments. An untried path is the main one only if all are untried.
+The main path is the one with the largest rate. A path without a rate counts as tried if it has carried
+the connection alone, or has delivered ten segments. An untried path is the main one only if all are untried.
 slot takes the paths in the order of arrival. For a path that is not the first, it computes how much the
 paths before it deliver until the segment arrives, and sends the data behind that. A path takes no more than
 its window, and no more than its rate needs.
 On the main path that is `main_cap` percent of rate * (min_rtt + 2 * v) and a few segments, and on each
 other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v = min(rttvar, min_rtt / 2).
 
-New data goes to another path than the main one only if that is worth its risk. A loss there delays all data
+New data goes to another path only if that is worth the risk. A loss on another path delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
-It saves the difference of the arrivals, or the time of its transmission on the main path. If data waits
-for the window or the send buffer, a loss stops all of it, so only the time of the transmission counts.
-An untried path carries only copies (`probe`). If paths are remembered, slot begins with the rate of an earlier
-connection. Its first own sample replaces that rate.
+The segment saves the difference of the arrivals, or the time of its transmission on the main path if that is
+longer. If data waits for the window or the send buffer, a loss stops all of it, so only the time of the
+transmission counts. An untried path carries only copies (`probe`). If paths are remembered, slot begins with the
+rate of an earlier connection. Its first own sample replaces that rate.
 
 A receiver passes the data of a subflow on in the order of the subflow. So data behind a loss arrives with the
 repair, and a copy on another path may be sooner (`repair`). Data that its subflow has acknowledged, with all
@@ -84,7 +85,7 @@ A segment is late if its acknowledgement is `late` ms overdue, or if its subflow
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
 segment's own path still makes progress, and the unsent data within the window keeps the paths busy
 until that path has repaired the loss. It also waits if the retransmission arrives sooner.
-If slot can place nothing new, a copy takes no other data's place. It then copies segments that another path
+If slot cannot send new data, a copy displaces nothing. slot then copies segments that another path
 would deliver sooner. If all the data at hand is sent, it also copies those whose acknowledgement is overdue by
 the RTT variation (`eager`), and each path with room copies the first data that it has not carried (`hedge`).
 Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute, half
@@ -98,7 +99,7 @@ Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to
 Paper    none; the rule is plait's own.
 Good at  paths with very different rates or RTTs, streams, and small windows.
 Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay product of the main path.
-         Copies cost about a fifth of the data, and as much again as a stream that fits one path.
+         Copies add about a fifth to the data, and double a stream that fits one path.
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,

@@ -13,14 +13,14 @@ pub(super) const MAIN_CAP: Param = Param {
     name: "main_cap",
     kind: ParamKind::Whole { min: 100, max: 10000, default: 150 },
     unit: "%",
-    help: "data in flight on the main path at most, relative to its bandwidth-delay product",
+    help: "maximum data in flight on the main path, relative to its bandwidth-delay product",
     clause: "ours",
 };
 pub(super) const SIDE_CAP: Param = Param {
     name: "side_cap",
     kind: ParamKind::Whole { min: 100, max: 10000, default: 125 },
     unit: "%",
-    help: "data in flight on each other path at most, relative to its bandwidth-delay product",
+    help: "maximum data in flight on each other path, relative to its bandwidth-delay product",
     clause: "ours",
 };
 pub(super) const COPIES: Param = Param {
@@ -111,7 +111,7 @@ pub(super) const BACKLOG: Param = Param {
     name: "backlog",
     kind: ParamKind::Switch { default: true },
     unit: "",
-    help: "segments that leave at once after a pause wait for each other",
+    help: "segments that leave together after a pause queue behind each other",
     clause: "ours",
 };
 pub(super) const PASSED: Param = Param {
@@ -132,7 +132,7 @@ pub(super) const REPAIR: Param = Param {
     name: "repair",
     kind: ParamKind::Switch { default: true },
     unit: "",
-    help: "data behind a lost segment arrives with its repair, and a copy that arrives later takes no place of other data",
+    help: "data behind a lost segment arrives with its repair, and a copy that arrives later does not displace other data",
     clause: "ours",
 };
 pub(super) const SPARE: Param = Param {

@@ -32,17 +32,17 @@ const EXAMPLES: &str = "Examples:
 
 /// Race plait against Multipath TCP of the kernel and plain TCP
 ///
-/// Sends the workload by each sender in turns: the schedulers of plait, Multipath TCP of the kernel, and its plain TCP on
-/// each path. The other end is the kernel in each row. Beside each row is the prediction of the simulator, which models
+/// Sends the workload with each sender in turn: the schedulers of plait, the kernel's Multipath TCP, and the kernel's
+/// plain TCP on each path. The other end is the kernel in each row. Beside each row is the prediction of the simulator, which models
 /// the kernel as Linux 6.18. While it runs, a terminal shows the rate of each path, and the medians so far.
 ///
 /// The links are emulated, and each run has fresh network namespaces. A run counts if the emulator was never later than
 /// --late; otherwise it is repeated, up to 8 times in all. Both ends run in the real-time class of the kernel's scheduler
-/// if `chrt` is there. Needs CAP_SYS_ADMIN and CAP_NET_ADMIN, except with --predict.
+/// if `chrt` is installed. Needs CAP_SYS_ADMIN and CAP_NET_ADMIN, except with --predict.
 ///
-/// With --to and --from the links are real ones to a host that runs `plait race serve`. There are predictions if --links
-/// has the measured links. Uploads by plait need CAP_NET_ADMIN and CAP_NET_RAW; the near side of all others needs no
-/// privilege.
+/// With --to and --from, the links are real ones, to a host that runs `plait race serve`. There are predictions if
+/// --links has the measured links. Uploads by plait need CAP_NET_ADMIN and CAP_NET_RAW. For all other runs, the near side
+/// needs no privilege.
 ///
 /// Exit codes: 0 if each row has a run that counts; 2 for wrong arguments; 3 for a missing privilege or kernel feature;
 /// 4 if a row has no such run, or the far side fails; 130 after Ctrl-C. The runs that have ended are written in any case.
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     path: Vec<String>,
     /// The data, such as download:2MB or stream:20kB@40ms,for=10s
     ///
-    /// All of `plait list workloads` with one connection, except burst.
+    /// Any of `plait list workloads` that has one connection, except burst.
     #[arg(long, value_name = "WORKLOAD", required_unless_present = "links")]
     workload: Option<String>,
     /// Use real links to this host, which runs `plait race serve`
@@ -71,13 +71,13 @@ pub(crate) struct Args {
     from: Vec<String>,
     /// A file of links, or the links and loads A to F of docs/promise.md
     ///
-    /// A file is one that `plait measure` writes (TOML) and has the paths; its name ends in .toml or has a slash. A to F have a workload
-    /// of their own. With --to, the links of the file with the names of --from are those of the predictions.
+    /// A file has the paths, as `plait measure` writes them (TOML). Its name must end in .toml or have a slash. A to F
+    /// have their own workloads. With --to, the predictions use the links of the file that have the names of --from.
     #[arg(long, value_name = "FILE|A-F|A,B,...", conflicts_with = "path")]
     links: Option<String>,
     /// Schedulers, and kernel:CC
     ///
-    /// kernel:CC is Multipath TCP of the kernel with the congestion controller CC. Plain TCP is always there.
+    /// kernel:CC is the kernel's Multipath TCP with the congestion controller CC. Plain TCP is always included.
     #[arg(
         long,
         alias = "scheduler",

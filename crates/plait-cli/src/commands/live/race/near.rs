@@ -395,7 +395,8 @@ fn open(ends: &Ends, heat: &Heat) -> Result<Channel, Failure> {
             Err(Failure::Privilege(format!("{to}: the far side cannot: {}", plain(&problem))))
         }
         _ => {
-            let problem = "what answers there is no `plait race serve` of this version";
+            let problem =
+                "the program that answers there is not `plait race serve` of this version";
             Err(Failure::Peer(format!("{host}: {problem}\n  check --to and its port")))
         }
     }

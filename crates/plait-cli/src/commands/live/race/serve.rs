@@ -39,7 +39,7 @@ const EXAMPLES: &str = "Examples:
   plait race serve --listen 192.0.2.1:7789 --dry-run
   plait race serve --time 30s --dry-run";
 
-/// Be the far side of races over real links
+/// Run the far side of races over real links
 ///
 /// Answers `plait race --to HOST` until Ctrl-C, one race at a time. The near side asks over TCP for each run, and connects
 /// to the next port for its data. Connections without the secret of the run are closed. If plait sends from here, a run
@@ -68,7 +68,7 @@ fn listened(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<SocketAddr>() {
         Ok(at) if (1..u16::MAX).contains(&at.port()) => Ok(at),
         Ok(_) => Err(format!("the port is out of range\n  {allowed}")),
-        Err(_) => Err(format!("it is no address with a port\n  {allowed}")),
+        Err(_) => Err(format!("it is not an address with a port\n  {allowed}")),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Relay each connection to the destination that `plait proxy --through` requests, in place of --to
     ///
     /// The file has the key of both ends, at least 32 bytes. Requests with another key are refused. Names are
-    /// resolved on this host. Addresses of this host itself (127.0.0.1) are no destination.
+    /// resolved on this host. Addresses of this host itself (127.0.0.1) are refused.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "proxy_protocol"])]
     key: Option<PathBuf>,
     /// Address of this host for clients; may be repeated
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// Choose the scheduler by the client's address and port
     ///
     /// Each line of the file is `SCHEDULER [port=PORT] [from=ADDR[/BITS]] [goal=GOAL]`. The first line that
-    /// matches counts.
+    /// matches applies.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Send each client's address to the service, by the PROXY protocol

@@ -124,7 +124,7 @@ fn condition(word: &str, rule: &mut Rule, listening: Listening<'_>) -> Result<()
             let goal = prices::goal(value)?;
             if rule.goal.replace(goal).is_some() { twice() } else { Ok(()) }
         }
-        _ => Err(format!("`{given}` is no condition\n  allowed: {SHAPE}")),
+        _ => Err(format!("`{given}` is not a condition\n  allowed: {SHAPE}")),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place() {
         for (text, line, column, words) in [
             ("ecff", 1, 1, "did you mean `ecf`?"),
-            ("\n  ecf prt=80", 2, 7, "`prt=80` is no condition"),
+            ("\n  ecf prt=80", 2, 7, "`prt=80` is not a condition"),
             ("ecf port=0", 1, 5, "allowed: port=1 to port=65535"),
             ("ecf port=81", 1, 5, "listen on it with --port 81=SCHEDULER"),
             ("ecf port=80 port=443", 1, 13, "`port` is given twice"),
@@ -173,10 +173,10 @@ mod tests {
             ("ecf from=fd00::/8", 1, 5, "another family than --listen"),
             ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is given twice"),
             ("ecf\nminrtt port=80", 2, 1, "a rule above matches every client"),
-            ("ecf é=1 x", 1, 5, "is no condition"),
+            ("ecf é=1 x", 1, 5, "is not a condition"),
             ("ecf goal=thriftty", 1, 5, "did you mean `thrifty`?"),
             ("ecf goal=handover goal=thrifty", 1, 19, "`goal` is given twice"),
-            ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is no condition"),
+            ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is not a condition"),
         ] {
             let (at, from, problem) = refused(text);
             assert_eq!((at, from), (line, column), "{text}: {problem}");
