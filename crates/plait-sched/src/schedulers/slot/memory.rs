@@ -10,7 +10,7 @@ use super::rate::{MAX_HELD_BACK, RateFilter, Step};
 use super::spare::{Busy, Spare};
 use super::way::Retransmission;
 use crate::rules::segment_len;
-use crate::{CaState, ConnectionView, Decision, SubflowView, View};
+use crate::{CaState, ConnectionView, Decision, SubflowView, View, What};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 
 /// Least wait in a queue by which an RTT shows that the link sets the pace.
@@ -111,12 +111,15 @@ impl Memory {
 
     /// Notes a decision of the shared rules.
     pub(super) fn settled(&mut self, view: &View<'_>, decision: Decision) -> Decision {
-        if let Decision::Send { subflow, grant, .. } = decision
+        if let Decision::Send { subflow, what, grant, .. } = decision
             && let Some(it) = view.subflow(subflow)
         {
             let lane = &mut self.lanes[subflow.index()];
             lane.note_start(view.now, it);
-            lane.spare.sent += grant;
+            // The new data of a lone subflow is not counted: one decision may hold for many segments.
+            if what == What::Reinject {
+                lane.spare.sent += grant;
+            }
         }
         decision
     }
