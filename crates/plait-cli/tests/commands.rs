@@ -9,6 +9,8 @@ mod cli;
 mod decide;
 mod decide_cc;
 mod decoder;
+#[cfg(target_os = "linux")]
+mod emulated;
 mod events;
 mod explain;
 mod links;

@@ -430,7 +430,12 @@ fn of_sender(cc: &str, mut error: ScenarioError) -> ScenarioError {
     if error.place == of_cc && error.given.contains(cc) {
         error.place = Place::Argument("--schedulers".to_owned());
         error.given = format!("{KERNEL}:{}", error.given);
-        error.nearest = error.nearest.take().map(|name| format!("{KERNEL}:{name}"));
+        // A controller of plait need not be one of the kernel.
+        error.nearest = error
+            .nearest
+            .take()
+            .map(|name| format!("{KERNEL}:{name}"))
+            .filter(|sender| KERNEL_SENDERS.split(", ").any(|known| known == sender));
         error = error.allow(KERNEL_SENDERS);
     }
     error
@@ -490,6 +495,7 @@ mod tests {
             ("kernel:bbr,kernel:bbr", "`kernel:bbr` is given twice"),
             ("kernel:nothing", "--schedulers: `kernel:nothing`: unknown congestion controller"),
             ("kernel:cubc", "did you mean `kernel:cubic`?"),
+            ("kernel:vegas", "unknown congestion controller\n  allowed:"),
             ("kernel:nothing", "allowed: kernel:cubic, kernel:reno, kernel:bbr"),
             ("slott", "slott"),
         ] {

@@ -55,11 +55,16 @@ impl Cleaner {
             })?;
         Ok(Cleaner { child })
     }
+
+    /// Begins to end the processes, and does not wait until they have ended.
+    pub fn begin(&mut self) {
+        drop(self.child.stdin.take());
+    }
 }
 
 impl Drop for Cleaner {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
+        self.begin();
         let _ = self.child.wait();
     }
 }

@@ -32,7 +32,8 @@ pub enum State {
     Fine,
     /// Prevents Multipath TCP.
     Missing,
-    /// Needed only for one role: several interfaces for the kernel's sockets, or redirection for `plait proxy --lan`.
+    /// Needed only for a part: several interfaces for the kernel's sockets, redirection for `plait proxy --lan`, or
+    /// forwarding for IPv6 if the host also has IPv4.
     Optional,
     /// Could not be checked.
     Unknown,
@@ -239,7 +240,8 @@ fn switch(name: &'static str, roles: &[Role], key: &str) -> Check {
 }
 
 /// Checks whether the host forwards packets of a family. If only `lo` has a global address of the family,
-/// forwarding is not needed.
+/// forwarding is not needed. For IPv6 it is optional beside IPv4: it has side effects, such as that the host no longer
+/// takes routes from router advertisements.
 fn forwarding(version: u8) -> Check {
     let (name, key) = match version {
         4 => ("forward-4", "net.ipv4.ip_forward"),
@@ -249,6 +251,10 @@ fn forwarding(version: u8) -> Check {
     if check.state != State::Fine && !has_global(version) {
         check.found = format!("{}; not needed: no global address of IPv{version}", check.found);
         (check.state, check.mend) = (State::Fine, Vec::new());
+    }
+    if version == 6 && check.state == State::Missing && has_global(4) {
+        check.found = format!("{}; needed only for connections over IPv6", check.found);
+        check.waive();
     }
     check
 }
@@ -341,15 +347,20 @@ fn routes() -> Check {
     let Some(devices) = default_devices() else {
         return Check::unknown(name, KERNEL, "`ip route` fails");
     };
-    let mend = match devices.len() {
-        0 | 1 => vec!["ip route add default via GATEWAY dev DEVICE metric 200".to_owned()],
-        _ => Vec::new(),
+    let (state, found) = about_routes(&devices);
+    Check { name, roles: KERNEL.to_vec(), state, found, mend: Vec::new() }
+}
+
+/// Judges the devices with a default route. No command helps, because only the user knows the second line.
+fn about_routes(devices: &[String]) -> (State, String) {
+    let found = match devices {
+        [] => "no default route".to_owned(),
+        [one] => format!("a default route through {one} only"),
+        _ => return (State::Fine, format!("default routes through {}", devices.join(" "))),
     };
-    let found = match devices.is_empty() {
-        true => "no default route".to_owned(),
-        false => format!("default routes through {}", devices.join(" ")),
-    };
-    Check::new(name, KERNEL, found, mend)
+    let remedy = "add one for each line, with its own gateway, device and metric, as in: \
+                  ip route add default via 192.0.2.1 dev wwan0 metric 200";
+    (State::Missing, format!("{found}; {remedy}"))
 }
 
 /// Returns the commands that add the missing endpoints of these devices and addresses, from which the kernel opens
@@ -397,8 +408,29 @@ fn endpoints() -> Check {
         }
     }
     let found = match known.is_empty() {
+        true if devices.len() < 2 => {
+            "no endpoint is needed before there is a second line".to_owned()
+        }
         true => "no endpoint from which the kernel opens further subflows".to_owned(),
         false => format!("the kernel opens further subflows from {}", known.join(" ")),
     };
     Check::new(name, KERNEL, found, mend)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, about_routes};
+
+    #[test]
+    fn one_default_route_is_not_enough() {
+        let devices = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        assert_eq!(about_routes(&devices(&["eth0", "wwan0"])).0, State::Fine);
+        for (names, found) in
+            [(&[][..], "no default route; add"), (&["eth0"], "through eth0 only; add")]
+        {
+            let (state, text) = about_routes(&devices(names));
+            assert_eq!(state, State::Missing);
+            assert!(text.contains(found), "{text}");
+        }
+    }
 }

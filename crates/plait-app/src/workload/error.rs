@@ -118,8 +118,9 @@ fn unknown(
     known: impl IntoIterator<Item = &'static str>,
 ) -> fmt::Result {
     write!(f, "unknown {what} `{given}`")?;
-    if let Some(nearest) = nearest {
-        write!(f, ", did you mean `{nearest}`?")?;
+    match nearest {
+        Some(nearest) => write!(f, ", did you mean `{nearest}`?")?,
+        None => f.write_str(";")?,
     }
     f.write_str(" known: ")?;
     for (position, name) in known.into_iter().enumerate() {

@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 use plait_base::{Rate, Span};
 use plait_link::{LinkConfig, RateSource};
 use plait_live::Namespace;
-use plait_live::emulate::{Line, Network, Report};
+use plait_live::emulate::{Line, Network, Report, TimeZero};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -129,7 +129,7 @@ impl Site {
             up: link(2, rtt),
             backup: false,
         });
-        let network = Network::build(&lines.collect::<Vec<_>>(), 1)?;
+        let network = Network::build(&lines.collect::<Vec<_>>(), 1, TimeZero::Start)?;
         let [host, server, origin] = [(); 3].map(|()| Namespace::create().unwrap());
         for space in [&network.client, &network.server] {
             space.within(|| {

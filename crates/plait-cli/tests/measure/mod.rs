@@ -23,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("a_measurement_finds_a_shared_bottleneck", shared),
         Trial::test("a_measurement_sees_whether_mptcp_options_arrive", stripped),
         Trial::test("a_measurement_stops_at_its_bytes", spared),
+        Trial::test("a_dead_path_is_unknown_and_the_others_are_measured", dead),
         Trial::test("the_far_side_of_a_measurement_has_limits", limited),
         Trial::test("a_measurement_needs_a_far_side", alone),
     ]
@@ -78,6 +79,30 @@ impl Seen {
         let off = (value / truth - 1.0).abs();
         (off > most).then(|| format!("path {path}: {name} is {value}, not {truth}"))
     }
+}
+
+/// The first path carries nothing from the start.
+fn dead() -> Result<(), Failed> {
+    let links = ["lte:rate=8mbit,rtt=60ms,down=0s..", "wifi:rate=20mbit,rtt=22ms"];
+    let out = file("measure-dead.toml");
+    let _ = fs::remove_file(&out);
+    let mut plait = Command::new(PLAIT);
+    plait.args(["shell", "--server", &format!("{PLAIT} measure serve --listen 10.99.0.1:7788")]);
+    plait.args(links.iter().flat_map(|link| ["--path", link]));
+    plait.args(["--", PLAIT, "measure", "10.99.0.1", "--json", "--from", "lte", "--from", "wifi"]);
+    let output = plait.args(["--time", "10s", "-o"]).arg(&out).output()?;
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    let [lte, wifi] = [0, 1].map(|path| &document["paths"][path]);
+    let remark = lte["remarks"][0].as_str().unwrap();
+    assert!(lte["name"] == "lte" && lte["rtt_ms"].is_null(), "{lte}");
+    assert!(remark.contains("probes over UDP") && remark.contains("TCP does not pass"), "{remark}");
+    assert!(wifi["name"] == "wifi" && wifi["down"]["rate_mbps"]["value"].is_number(), "{wifi}");
+    let links = LinkFile::from_toml("links.toml", &fs::read_to_string(&out)?)
+        .map_err(|error| error.to_string())?;
+    assert!(links.links[0].value("rate_down").unwrap().is_unknown());
+    assert!(!links.links[1].value("rate_down").unwrap().is_unknown());
+    Ok(())
 }
 
 /// The losses are binomial, so a share of `truth` percent of `sent` packets is within four deviations in all but one

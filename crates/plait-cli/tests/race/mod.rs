@@ -19,6 +19,9 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("a_race_compares_live_runs_and_predictions", download),
         Trial::test("the_client_of_a_race_sends_an_upload", upload),
         Trial::test("a_late_run_of_a_race_does_not_count", late),
+        Trial::test("the_links_of_a_race_begin_with_its_first_syn/step", before_the_step),
+        Trial::test("the_links_of_a_race_begin_with_its_first_syn/outage", within_the_outage),
+        Trial::test("a_race_without_privileges_names_them", unprivileged),
     ];
     for (workload, measure) in [
         ("stream:8kB@50ms,for=1s", "message_delay_p99_ms"),
@@ -107,6 +110,39 @@ fn over_sockets(workload: &str, measure: &str) -> Result<(), Failed> {
             assert!(found[of]["median"].as_f64().unwrap() > 0.0, "{of}: {row}");
         }
     }
+    Ok(())
+}
+
+/// Returns the live and the predicted median of plain TCP over one path.
+fn alone(path: &str, workload: &str) -> Result<[f64; 2], Failed> {
+    let flags = ["--late", "1s", "--runs", "1", "--json", "--path", path, "--workload", workload];
+    let output = ended(0, Command::new(PLAIT).arg("race").args(flags).output()?);
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    Ok(["live", "predicted"].map(|of| median(&rows(&document)[0], of)))
+}
+
+/// The transfer takes 280 ms, and ends before the rate falls. At the lower rate it would take four seconds.
+fn before_the_step() -> Result<(), Failed> {
+    let path = "fast:rate=20mbit@0s/1mbit@600ms,rtt=22ms";
+    let medians = alone(path, "download:500kB")?;
+    assert!(medians.iter().all(|ms| (200.0..1_500.0).contains(ms)), "{medians:?}");
+    Ok(())
+}
+
+/// The first SYN is lost, and the second one follows after a second.
+fn within_the_outage() -> Result<(), Failed> {
+    let medians = alone("fast:rate=20mbit,rtt=22ms,down=0s..400ms", "download:10kB")?;
+    assert!(medians.iter().all(|ms| (1_000.0..1_900.0).contains(ms)), "{medians:?}");
+    Ok(())
+}
+
+/// The message is that of the first thing that it needs, and not about a controller.
+fn unprivileged() -> Result<(), Failed> {
+    let race = ["race", "--path", "a:rate=1mbit,rtt=9ms", "--workload", "download:1kB"];
+    let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", PLAIT];
+    let output = Command::new("setpriv").args(nobody).args(race).output()?;
+    let told = problem(&ended(3, output));
+    assert!(told.contains("run it as root") && !told.contains("sysctl"), "{told}");
     Ok(())
 }
 

@@ -37,6 +37,10 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("nothing_is_left_behind_by_a_shell_that_ends_by/{signal}");
         trials.push(Trial::test(name, move || undone(signal)));
     }
+    for signal in ["TERM", "INT", "HUP"] {
+        let name = format!("a_command_that_ignores_signals_is_ended_with_its_shell/{signal}");
+        trials.push(Trial::test(name, move || stubborn(signal)));
+    }
     trials
 }
 
@@ -215,6 +219,17 @@ fn undone(signal: &str) -> Result<(), Failed> {
         _ => assert_eq!(status.code(), Some(130)),
     }
     net::until("the end of all programs", || inside() == 0);
+    await_state(&before);
+    Ok(())
+}
+
+/// The command ignores all signals that can be ignored, as an interactive shell does.
+fn stubborn(signal: &str) -> Result<(), Failed> {
+    let before = settled();
+    let mut shell = Shell::start(&["--path", "wifi:rate=16mbit,rtt=20ms"], "trap '' TERM INT HUP")?;
+    let _input = shell.running.stdin.take();
+    net::run(&format!("kill -{signal} {}", shell.running.id()));
+    assert_eq!(shell.running.wait()?.code(), Some(137));
     await_state(&before);
     Ok(())
 }

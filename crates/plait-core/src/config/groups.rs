@@ -171,8 +171,8 @@ impl KernelBuffers {
     };
 }
 
-/// Rules of the Linux kernel for the data level and the congestion window that plait's own ends do
-/// not follow. The rules are independent of each other.
+/// Rules of the Linux kernel for handshakes, the data level and the congestion window that plait's own
+/// ends do not follow. The rules are independent of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KernelRules {
     /// Data stays on the subflow that it was assigned to. Neither a timeout nor a change of the
@@ -187,12 +187,20 @@ pub struct KernelRules {
     /// A short last segment of a subflow waits while an earlier short segment is not acknowledged.
     /// This is Nagle's algorithm in Minshall's form (`tcp_nagle_check`, net/ipv4/tcp_output.c).
     pub nagle: bool,
+    /// Timeouts of a SYN that do not double the next one, and add to its retransmissions
+    /// (`net.ipv4.tcp_syn_linear_timeouts`). Zero doubles each one, as RFC 6298 section 5.5 requires.
+    pub linear_syn_timeouts: u8,
 }
 
 impl KernelRules {
     /// The rules of Linux 6.18.
-    pub const LINUX_6_18: KernelRules =
-        KernelRules { keep_data: true, data_timer: true, reduce_unused: true, nagle: true };
+    pub const LINUX_6_18: KernelRules = KernelRules {
+        keep_data: true,
+        data_timer: true,
+        reduce_unused: true,
+        nagle: true,
+        linear_syn_timeouts: 4,
+    };
 }
 
 /// A path that a client may use. Paths are in order of preference; the connection starts on the

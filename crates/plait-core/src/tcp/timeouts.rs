@@ -15,9 +15,11 @@ impl Subflow {
         self.timers.on_looked();
     }
 
-    /// Counts an unanswered SYN or SYN/ACK, and doubles its timeout.
-    pub(crate) fn on_syn_timeout(&mut self) {
-        self.sender.rtt.back_off();
+    /// Counts an unanswered SYN or SYN/ACK, and doubles its timeout, except the first `linear` times.
+    pub(crate) fn on_syn_timeout(&mut self, linear: u8) {
+        if self.handshake_retries() >= linear {
+            self.sender.rtt.back_off();
+        }
         self.count_handshake_retry();
     }
 

@@ -66,6 +66,34 @@ fn linux(kernel_rules: KernelRules) -> Script {
     s
 }
 
+/// Linux sends the SYNs of a silent path so (`net.ipv4.tcp_syn_linear_timeouts` is 4, `tcp_syn_retries` 6). The first
+/// three have MP_CAPABLE.
+#[test]
+fn the_first_four_timeouts_of_a_syn_are_not_doubled() {
+    let times = |rules: KernelRules| -> Vec<f64> {
+        let mut s = Script::client(spec(multipath().with(|it| it.kernel_rules = rules), 1, None));
+        s.after(200_000);
+        let plain = s.out.iter().position(|(_, seg, _)| seg.mptcp.is_none());
+        assert_eq!(plain, Some(3));
+        s.out.iter().map(|(at, _, _)| at.as_nanos() as f64 / 1e9).collect()
+    };
+    let linux = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 11.0, 19.0, 35.0, 67.0];
+    assert_eq!(times(KernelRules::LINUX_6_18), linux);
+    assert_eq!(times(KernelRules::default()), [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0]);
+}
+
+/// The SYN/ACK of Linux has doubled timeouts.
+#[test]
+fn the_timeouts_of_a_syn_ack_are_doubled() {
+    let config = multipath().with(|it| it.kernel_rules = KernelRules::LINUX_6_18);
+    let mut s = Script::server(spec(config, 1, None));
+    let syn = s.syn(0);
+    s.send(syn);
+    s.after(8_000);
+    let times: Vec<f64> = s.out.iter().map(|(at, _, _)| at.as_nanos() as f64 / 1e9).collect();
+    assert_eq!(times, [0.0, 1.0, 3.0, 7.0]);
+}
+
 /// `tcp_nagle_check` of Linux: with one short segment in flight, a second one waits for the
 /// acknowledgement.
 #[test]

@@ -372,5 +372,6 @@ impl Scenario {
         config.buffers.kernel = Some(buffers);
         config.joins.probe = None;
         config.joins.dial = Dial::Primary;
+        config.kernel_rules.linear_syn_timeouts = KernelRules::LINUX_6_18.linear_syn_timeouts;
     }
 }

@@ -51,9 +51,9 @@ impl Gauging {
         Gauging { gauges, next: Time::ZERO }
     }
 
-    /// Updates the gauges if that is due.
+    /// Updates the gauges if that is due. The clock may have begun again.
     pub(super) fn update(&mut self, links: &mut [EmulatedLink], now: Time) {
-        if now < self.next {
+        if now < self.next && self.next.since(now) <= PERIOD {
             return;
         }
         self.next = now + PERIOD;

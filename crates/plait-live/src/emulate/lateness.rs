@@ -87,6 +87,9 @@ impl Lateness {
 
 impl fmt::Display for Lateness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.packets == 0 {
+            return f.write_str("0 packets");
+        }
         write!(
             f,
             "{} packets, late by {} us (median), {} us (p99), {} us (worst), {} later than 1 ms",
@@ -107,6 +110,8 @@ mod tests {
     fn percentiles_count_packets_and_the_worst_counts_pauses() {
         let mut late = Lateness::default();
         assert_eq!(late.percentile(50), Span::ZERO);
+        late.note_pause(Span::from_millis(1));
+        assert_eq!(late.to_string(), "0 packets");
         // 1 us to 100 us, and one packet beyond the counted ones.
         (1..=99).for_each(|micros| late.note(Span::from_micros(micros)));
         late.note(Span::from_millis(30));

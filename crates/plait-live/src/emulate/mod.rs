@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 pub use strip::Strip;
+use strip::is_syn;
 
 /// Most packets read from one device before the other devices are served.
 const BATCH: usize = 64;
@@ -87,6 +88,15 @@ impl Switch {
     }
 }
 
+/// When the time of the links begins, from which outages, steps of rates and traces count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeZero {
+    /// When the emulation starts.
+    Start,
+    /// At the first TCP SYN on any path. Earlier packets are lost without a trace in the report.
+    FirstSyn,
+}
+
 /// An instance of lateness: the emulator delivered a packet, or woke up, later than it was due.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
@@ -135,7 +145,7 @@ impl Emulator {
     /// # Errors
     /// If a device cannot be polled, or if the thread cannot be created.
     pub fn start(paths: Vec<Path>, seed: u64) -> io::Result<Emulator> {
-        Emulator::begin(paths, seed, false)
+        Emulator::begin(paths, seed, TimeZero::Start, false)
     }
 
     /// Does the same in the real-time class of the kernel's scheduler, if the process may use it. Other work of
@@ -143,15 +153,15 @@ impl Emulator {
     ///
     /// # Errors
     /// As for [`Emulator::start`].
-    pub fn start_realtime(paths: Vec<Path>, seed: u64) -> io::Result<Emulator> {
-        Emulator::begin(paths, seed, true)
+    pub fn start_realtime(paths: Vec<Path>, seed: u64, zero: TimeZero) -> io::Result<Emulator> {
+        Emulator::begin(paths, seed, zero, true)
     }
 
-    fn begin(paths: Vec<Path>, seed: u64, realtime: bool) -> io::Result<Emulator> {
+    fn begin(paths: Vec<Path>, seed: u64, zero: TimeZero, realtime: bool) -> io::Result<Emulator> {
         let stop = Arc::new(AtomicBool::new(false));
         let switches: Vec<_> = paths.iter().map(|_| Switches::default()).collect();
         let gauges = Gauges::new(2 * paths.len());
-        let mut relay = Relay::new(paths, &switches, seed)?;
+        let mut relay = Relay::new(paths, &switches, seed, zero)?;
         let mut gauging = Gauging::new(gauges.clone());
         let stopped = stop.clone();
         let thread = thread::Builder::new().name("emulator".into()).spawn(move || {
@@ -221,6 +231,8 @@ impl Drop for Emulator {
 /// The state of the emulator thread.
 struct Relay {
     clock: Clock,
+    /// True until the time of the links begins.
+    waits: bool,
     poller: Poller,
     paths: Vec<Path>,
     /// Two for each path: down, then up.
@@ -234,7 +246,12 @@ struct Relay {
 }
 
 impl Relay {
-    fn new(paths: Vec<Path>, switches: &[Switches], seed: u64) -> io::Result<Relay> {
+    fn new(
+        paths: Vec<Path>,
+        switches: &[Switches],
+        seed: u64,
+        zero: TimeZero,
+    ) -> io::Result<Relay> {
         let poller = Poller::open()?;
         let mut links = Vec::new();
         for (path, switches) in paths.iter().zip(switches) {
@@ -249,6 +266,7 @@ impl Relay {
         }
         Ok(Relay {
             clock: Clock::start(),
+            waits: zero == TimeZero::FirstSyn,
             poller,
             paths,
             links,
@@ -288,13 +306,27 @@ impl Relay {
 
     /// Reads packets from a device into its link.
     fn take_in(&mut self, at: usize) -> io::Result<()> {
-        let link = &mut self.links[at];
-        let (from, _) = self.paths[at / 2].ends(link.direction());
+        let direction = self.links[at].direction();
         for _ in 0..BATCH {
+            let (from, _) = self.paths[at / 2].ends(direction);
             let Some(len) = from.try_recv(&mut self.buffer)? else { break };
-            link.offer(self.clock.now(), &self.buffer[..len]);
+            if self.waits && is_syn(&self.buffer[..len]) {
+                self.begin();
+            }
+            if !self.waits {
+                self.links[at].offer(self.clock.now(), &self.buffer[..len]);
+            }
         }
         Ok(())
+    }
+
+    /// Begins the time of the links. Earlier lateness concerns none of their packets.
+    fn begin(&mut self) {
+        self.waits = false;
+        self.clock = Clock::start();
+        self.looked = Some(Time::ZERO);
+        self.lateness = Lateness::default();
+        self.late.clear();
     }
 
     /// Writes the packets that have left their links.

@@ -1,6 +1,6 @@
 //! A client's and a server's namespace, joined by emulated paths.
 
-use super::{Emulator, Path, Report, Strip};
+use super::{Emulator, Path, Report, Strip, TimeZero};
 use crate::{Device, Namespace};
 use plait_link::LinkConfig;
 use std::fmt::Write as _;
@@ -47,6 +47,14 @@ impl Network {
     pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
     /// Maximum number of paths: the kernel has as many endpoints.
     pub const MOST_PATHS: usize = 8;
+    /// The settings of both namespaces. Answers may leave by another path than the requests, and plait needs
+    /// forwarding. The links carry IPv4: their devices have no IPv6 addresses, for which kernels would send packets.
+    pub const SYSCTLS: [(&str, &str); 4] = [
+        ("net.ipv4.conf.all.rp_filter", "0"),
+        ("net.ipv4.conf.default.rp_filter", "0"),
+        ("net.ipv4.ip_forward", "1"),
+        ("net.ipv6.conf.default.disable_ipv6", "1"),
+    ];
     /// Longest name of a device in bytes.
     pub const LONGEST_NAME: usize = 15;
 
@@ -63,12 +71,12 @@ impl Network {
     }
 
     /// Creates the namespaces and devices, and emulates `lines` between them. All random numbers of the links
-    /// derive from `seed`. The server's namespace does not have [`Network::SERVER`] yet.
+    /// derive from `seed`, and their time begins at `zero`. The server's namespace does not have [`Network::SERVER`] yet.
     ///
     /// # Errors
     /// If the process may not create namespaces and devices, if the kernel has no Multipath TCP, or if there are
     /// more than [`Network::MOST_PATHS`] lines. [`ErrorKind::NotFound`]: there is no program `ip`.
-    pub fn build(lines: &[Line], seed: u64) -> io::Result<Network> {
+    pub fn build(lines: &[Line], seed: u64, zero: TimeZero) -> io::Result<Network> {
         if lines.len() > Network::MOST_PATHS {
             return Err(io::Error::other(format!("more than {} paths", Network::MOST_PATHS)));
         }
@@ -92,7 +100,7 @@ impl Network {
         }
         client.within(|| configure(&Network::client_commands(lines)))??;
         server.within(|| configure(&Network::server_commands(lines)))??;
-        let emulator = Emulator::start_realtime(paths, seed)?;
+        let emulator = Emulator::start_realtime(paths, seed, zero)?;
         Ok(Network { client, server, emulator })
     }
 
@@ -160,21 +168,16 @@ impl Network {
     }
 }
 
-/// Sets the sysctls of the namespace of the calling thread. Answers may leave by another path than the requests,
-/// and plait needs forwarding.
+/// Sets the sysctls of the namespace of the calling thread.
 fn prepare() -> io::Result<()> {
-    for (name, value) in [
-        ("ipv4/conf/all/rp_filter", "0"),
-        ("ipv4/conf/default/rp_filter", "0"),
-        ("ipv4/ip_forward", "1"),
-    ] {
-        fs::write(format!("/proc/sys/net/{name}"), value)?;
+    for (key, value) in Network::SYSCTLS {
+        match fs::write(format!("/proc/sys/{}", key.replace('.', "/")), value) {
+            // The kernel has no IPv6.
+            Err(error) if error.kind() == ErrorKind::NotFound && key.contains("ipv6") => {}
+            written => written?,
+        }
     }
-    // The links carry IPv4. Their devices have no IPv6 addresses, for which kernels would send packets.
-    match fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1") {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Runs commands of `ip` in the namespace of the calling thread.

@@ -78,6 +78,11 @@ pub(super) fn has_fin(packet: &[u8]) -> bool {
     tcp_at(packet).is_some_and(|tcp| packet[tcp + 13] & FIN != 0)
 }
 
+/// Returns whether a packet is the first segment of a TCP connection.
+pub(super) fn is_syn(packet: &[u8]) -> bool {
+    tcp_at(packet).is_some_and(|tcp| packet[tcp + 13] & (SYN | ACK) == SYN)
+}
+
 /// Returns whether an option is an ADD_ADDR with an HMAC, so not an echo.
 fn has_proof(option: &[u8]) -> bool {
     // Four bytes of header, at least four of address, and eight of HMAC.
@@ -141,6 +146,7 @@ mod tests {
         assert_eq!(stripped[60..], [1, 1, 1, 1]);
         assert_eq!(sum(&stripped[20..]), sum(&packet[20..]));
         assert_ne!(stripped[36..38], packet[36..38]);
+        assert!(is_syn(&packet) && is_syn(&stripped));
         for other in
             [Strip::Nothing, Strip::SynAck, Strip::AfterSyn, Strip::Data, Strip::AddressProof]
         {
@@ -164,6 +170,7 @@ mod tests {
             let packet: Vec<u8> = (0..text.len() / 2)
                 .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
                 .collect();
+            assert!(!is_syn(&packet), "{option}");
             let mut damaged = packet.clone();
             Strip::AddressProof.apply(&mut damaged);
             assert_eq!(damaged != packet, proved, "{option}");
@@ -187,6 +194,10 @@ mod tests {
         let v4 = [vec![0x45, 0, 0, 44, 0, 0, 0, 0, 64, 6], vec![0; 10], tcp.clone()].concat();
         let v6 = [vec![0x60, 0, 0, 0, 0, 24, 6, 64], vec![0; 32], tcp].concat();
         for (whole, protocol) in [(v4, 9), (v6, 6)] {
+            assert!(is_syn(&whole) && !is_syn(&whole[..whole.len() - 5]));
+            let mut answer = whole.clone();
+            answer[whole.len() - 11] |= ACK;
+            assert!(!is_syn(&answer));
             let mut changed = whole.clone();
             Strip::Syn.apply(&mut changed);
             assert_eq!(changed[whole.len() - 4..], [1, 1, 1, 1]);

@@ -8,7 +8,7 @@ mod real;
 mod sockets;
 mod stream;
 
-use crate::emulate::{Gauges, Line, Network, Report};
+use crate::emulate::{Gauges, Line, Network, Report, TimeZero};
 use crate::{Clock, Origin, enter_realtime};
 use conversation::Conversation;
 use door::Door;
@@ -114,7 +114,7 @@ impl Transfer<'_> {
         cancelled: &AtomicBool,
         watch: &(dyn Fn(Gauges) + Sync),
     ) -> io::Result<Option<Transferred>> {
-        let network = Network::build(lines, seed)?;
+        let network = Network::build(lines, seed, TimeZero::FirstSyn)?;
         watch(network.gauges());
         let (listener, running) = self.serve(&network)?;
         thread::sleep(SETTLING);

@@ -132,6 +132,8 @@ struct Course<'a> {
 
 /// A path while it is measured.
 struct PathState {
+    /// Its place in the list of paths.
+    at: usize,
     result: PathResult,
     echoes: Vec<Echo>,
     idle_ms: f64,
@@ -139,19 +141,15 @@ struct PathState {
 
 impl Course<'_> {
     fn run(&self) -> Result<MeasureDocument, MeasureError> {
-        let mut states = Vec::new();
         // All paths show themselves first, so that a path without an answer is found early.
-        for (at, line) in self.exchange.lines.iter().enumerate() {
-            (self.say)(&format!("{}: probing the idle path", line.from.name));
-            states.push(self.idle(at)?);
-        }
+        let (mut states, dead) = self.probe_all()?;
         let paths = u32::try_from(states.len()).unwrap_or(u32::MAX);
         let mut rest = Rest { ways: 2 * paths, together: paths > 1, again: paths };
-        for (at, state) in states.iter_mut().enumerate() {
+        for state in &mut states {
             for way in [Way::Down, Way::Up] {
                 let schedule = self.left(rest);
                 let began = self.exchange.elapsed();
-                let result = self.way(at, way, state, schedule)?;
+                let result = self.way(way, state, schedule)?;
                 let used = self.exchange.elapsed().saturating_sub(began);
                 self.overhead.set(used.saturating_sub(schedule.full + schedule.light));
                 rest.ways -= 1;
@@ -162,7 +160,7 @@ impl Course<'_> {
             }
             self.conclude(state);
             if self.exchange.mptcp {
-                match mptcp::survive(&self.exchange.lines[at].from, self.options.to) {
+                match mptcp::survive(&self.exchange.lines[state.at].from, self.options.to) {
                     Ok(arrive) => state.result.mptcp_options = Some(arrive),
                     Err(why) => state.result.remarks.push(format!("MPTCP options: {why}")),
                 }
@@ -171,12 +169,14 @@ impl Course<'_> {
         self.asymmetries(&mut states);
         let mut later = self.together(&states, rest)?;
         rest.together = false;
-        for (at, (state, later)) in states.iter_mut().zip(&mut later).enumerate() {
-            later.alone = self.again(at, state, rest)?;
+        for (state, later) in states.iter_mut().zip(&mut later) {
+            later.alone = self.again(state, rest)?;
             rest.again -= 1;
         }
         let mut paths: Vec<PathResult> = states.into_iter().map(|it| it.result).collect();
         let together = variation::add(&mut paths, &later);
+        // Each path has its place again.
+        dead.into_iter().for_each(|(at, result)| paths.insert(at, result));
         Ok(MeasureDocument {
             schema: SCHEMA.to_owned(),
             server: self.options.server.clone(),
@@ -198,19 +198,29 @@ impl Course<'_> {
         self.schedule.within(left, rest, self.overhead.get())
     }
 
-    /// Probes a path without load.
-    fn idle(&self, at: usize) -> Result<PathState, MeasureError> {
-        let name = self.exchange.lines[at].from.name.clone();
-        let (echoes, sent) = self.exchange.probe(at, self.schedule.idle)?;
-        let least = echoes.iter().map(|it| it.rtt_ms).reduce(f64::min);
-        let Some(idle_ms) = least else {
-            return Err(MeasureError::Peer(format!(
-                "path {name}: none of {sent} probes over UDP was answered\n  let UDP to {} pass, or leave the path out",
-                self.options.to
-            )));
-        };
-        let result = PathResult { name, ..PathResult::default() };
-        Ok(PathState { result, echoes, idle_ms })
+    /// Probes each path without load. Returns the paths that answer, and then the others with their places, in order.
+    /// Fails if no path answers.
+    fn probe_all(&self) -> Result<(Vec<PathState>, Vec<(usize, PathResult)>), MeasureError> {
+        let (mut states, mut dead) = (Vec::new(), Vec::new());
+        for (at, line) in self.exchange.lines.iter().enumerate() {
+            (self.say)(&format!("{}: probing the idle path", line.from.name));
+            let (echoes, sent) = self.exchange.probe(at, self.schedule.idle)?;
+            let mut result = PathResult { name: line.from.name.clone(), ..PathResult::default() };
+            match echoes.iter().map(|it| it.rtt_ms).reduce(f64::min) {
+                Some(idle_ms) => states.push(PathState { at, result, echoes, idle_ms }),
+                None => {
+                    let remark = silent(sent, line.passes_tcp(self.options.to), self.options.to);
+                    result.remarks.push(remark);
+                    dead.push((at, result));
+                }
+            }
+        }
+        match dead.first().filter(|_| states.is_empty()) {
+            Some((_, PathResult { name, remarks, .. })) => {
+                Err(MeasureError::Peer(format!("path {name}: {}", remarks.join("\n  "))))
+            }
+            None => Ok((states, dead)),
+        }
     }
 
     /// Returns true if time and bytes are left. Otherwise it adds a remark.
@@ -229,23 +239,21 @@ impl Course<'_> {
     /// Sends one load, within the remaining time and bytes.
     fn load(
         &self,
-        at: usize,
         way: Way,
+        state: &PathState,
         (rate_bps, time, size_bytes): (f64, Duration, u16),
-        idle_ms: f64,
     ) -> Result<(Offered, Summary), MeasureError> {
         let bytes = self.exchange.left_bytes() / LOAD_SHARE;
         let left = self.options.time.saturating_sub(self.exchange.elapsed());
         let time = affordable(time, rate_bps, bytes).min(left);
-        let wanted = Wanted { line: at, rate_bps, time, size_bytes };
-        let mut all = self.exchange.load(way, &[wanted], idle_ms)?;
+        let wanted = Wanted { line: state.at, rate_bps, time, size_bytes };
+        let mut all = self.exchange.load(way, &[wanted], state.idle_ms)?;
         all.pop().ok_or_else(|| MeasureError::Peer("the far side sent nothing".to_owned()))
     }
 
     /// Measures a direction of a path.
     fn way(
         &self,
-        at: usize,
         way: Way,
         state: &mut PathState,
         schedule: Schedule,
@@ -256,12 +264,12 @@ impl Course<'_> {
             return Ok(result);
         }
         (self.say)(&format!("{}: loading {word}", state.result.name));
-        let Some(found) = self.search(at, way, state)? else {
+        let Some(found) = self.search(way, state)? else {
             state.result.remarks.push(format!("no load arrived {word}"));
             return Ok(result);
         };
         let found = (found.0, found.1, schedule.full);
-        let Some(rate_bps) = self.full(at, way, state, found, &mut result)? else {
+        let Some(rate_bps) = self.full(way, state, found, &mut result)? else {
             return Ok(result);
         };
         if self.may_go_on(state) {
@@ -269,7 +277,7 @@ impl Course<'_> {
             let most = MAX_LIGHT_PACKETS * self.exchange.packet_bits(LIGHT_SIZE_BYTES) / rate;
             let time = schedule.light.min(Duration::from_secs_f64(most.clamp(0.1, 60.0)));
             let load = (rate, time, LIGHT_SIZE_BYTES);
-            let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
+            let (offered, arrived) = self.load(way, state, load)?;
             let lost = offered.packets.saturating_sub(arrived.packets);
             result.loss_percent = Estimate::loss_percent(lost, offered.packets).map(Into::into);
             result.loss_packets = offered.packets;
@@ -280,20 +288,21 @@ impl Course<'_> {
     /// Loads a direction above its rate, and fills in rate and queue. Returns the rate.
     fn full(
         &self,
-        at: usize,
         way: Way,
         state: &mut PathState,
         (mut guess, mut least_ns, time): (f64, i64, Duration),
         result: &mut WayResult,
     ) -> Result<Option<f64>, MeasureError> {
         let word = if way == Way::Down { "down" } else { "up" };
+        let mut limit = None;
         // If the search found too little, the load is no overload, and the next one is twice as large.
         for _ in 0..MAX_OVERLOADS {
             if !self.may_go_on(state) {
                 return Ok(None);
             }
             let load = (guess * OVERLOAD, time, FULL_SIZE_BYTES);
-            let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
+            let bytes = self.exchange.left_bytes() / LOAD_SHARE;
+            let (offered, arrived) = self.load(way, state, load)?;
             least_ns = least_ns.min(arrived.least_ns);
             let Some(rate) = analysis::rate(&arrived, offered.packet_bits) else { return Ok(None) };
             if offered.passed(&arrived) {
@@ -302,8 +311,10 @@ impl Course<'_> {
                 result.rate_mbps = Some(least.times(1e-6).into());
                 guess = guess.max(rate.value);
                 if offered.rate_bps() < SLOW_HOST * load.0 {
+                    limit = Some(Limit::Host);
                     break;
                 }
+                limit = (affordable(time, load.0, bytes) < time).then_some(Limit::Bytes);
                 guess *= 2.0;
                 continue;
             }
@@ -317,25 +328,18 @@ impl Course<'_> {
             }
             return Ok(Some(rate.value));
         }
-        let remark =
-            format!("{word}: the load did not reach the rate of the link, which may carry more");
-        state.result.remarks.push(remark);
+        state.result.remarks.push(format!("{word}: {}", unreached(limit)));
         Ok(Some(guess))
     }
 
     /// Searches the rate by short loads, each three times the one before. Returns it with the least difference of
     /// the clocks.
-    fn search(
-        &self,
-        at: usize,
-        way: Way,
-        state: &mut PathState,
-    ) -> Result<Option<(f64, i64)>, MeasureError> {
+    fn search(&self, way: Way, state: &mut PathState) -> Result<Option<(f64, i64)>, MeasureError> {
         let (mut rate, mut least_ns) = (FIRST_BPS, i64::MAX);
         let mut found = None;
         while rate <= MAX_SEARCH_BPS && self.may_go_on(state) {
             let load = (rate, STEP, FULL_SIZE_BYTES);
-            let (offered, arrived) = self.load(at, way, load, state.idle_ms)?;
+            let (offered, arrived) = self.load(way, state, load)?;
             if arrived.packets < 2 {
                 break;
             }
@@ -407,13 +411,13 @@ impl Course<'_> {
         let bytes = self.exchange.left_bytes() / LOAD_SHARE / alone.len() as u64;
         let fastest = alone.iter().copied().fold(1.0, f64::max) * OVERLOAD_TOGETHER;
         let time = affordable(self.left(rest).together, fastest, bytes);
-        let wanted = |(line, rate): (usize, &f64)| Wanted {
-            line,
+        let wanted = |(state, rate): (&PathState, &f64)| Wanted {
+            line: state.at,
             rate_bps: rate * OVERLOAD_TOGETHER,
             time,
             size_bytes: FULL_SIZE_BYTES,
         };
-        let wanted: Vec<Wanted> = alone.iter().enumerate().map(wanted).collect();
+        let wanted: Vec<Wanted> = states.iter().zip(&alone).map(wanted).collect();
         let idle_ms = states.iter().map(|it| it.idle_ms).fold(0.0, f64::max);
         let all = self.exchange.load(Way::Down, &wanted, idle_ms)?;
         let windows = |(offered, arrived): &(Offered, Summary)| {
@@ -424,18 +428,60 @@ impl Course<'_> {
 
     /// Loads a path above its rate once more, from server to client. Returns bits per second; `None` if its rate is
     /// unknown, or time or bytes are used up.
-    fn again(
-        &self,
-        at: usize,
-        state: &mut PathState,
-        rest: Rest,
-    ) -> Result<Option<f64>, MeasureError> {
+    fn again(&self, state: &mut PathState, rest: Rest) -> Result<Option<f64>, MeasureError> {
         let Some(rate) = state.result.down.rate_mbps.filter(|_| self.may_go_on(state)) else {
             return Ok(None);
         };
         (self.say)(&format!("{}: loading down once more", state.result.name));
         let load = (rate.value * 1e6 * OVERLOAD, self.left(rest).again, FULL_SIZE_BYTES);
-        let (offered, arrived) = self.load(at, Way::Down, load, state.idle_ms)?;
+        let (offered, arrived) = self.load(Way::Down, state, load)?;
         Ok(analysis::rate(&arrived, offered.packet_bits).map(|it| it.value))
+    }
+}
+
+/// Why no load reached the rate of a link.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// The sending host is too slow.
+    Host,
+    /// The bytes of the loads.
+    Bytes,
+}
+
+/// Says that no load reached the rate of a link, and what helps.
+fn unreached(limit: Option<Limit>) -> String {
+    let remedy = match limit {
+        Some(Limit::Host) => ": the sending host is too slow",
+        Some(Limit::Bytes) => "; give the loads more bytes with --quota, such as --quota 1GB",
+        None => "",
+    };
+    format!("the load did not reach the rate of the link, which may carry more{remedy}")
+}
+
+/// Says that a path answered none of `sent` probes, and what helps. `tcp` is true if it carries TCP.
+fn silent(sent: u64, tcp: bool, to: SocketAddr) -> String {
+    match tcp {
+        true => format!(
+            "none of {sent} probes over UDP was answered, and TCP passes: let UDP to {to} pass, or leave the path out"
+        ),
+        false => format!(
+            "none of {sent} probes over UDP was answered, and TCP does not pass either: check that the path leads to \
+             {to}, or leave it out"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_names_the_remedy() {
+        let to: SocketAddr = "192.0.2.1:7788".parse().unwrap();
+        assert!(silent(18, true, to).contains("let UDP to 192.0.2.1:7788 pass"));
+        assert!(!silent(18, false, to).contains("let UDP"));
+        assert!(unreached(Some(Limit::Bytes)).contains("--quota 1GB"));
+        assert!(unreached(Some(Limit::Host)).contains("the sending host is too slow"));
+        assert!(unreached(None).ends_with("may carry more"));
     }
 }

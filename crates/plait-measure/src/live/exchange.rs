@@ -12,7 +12,7 @@ use super::{MeasureError, pace};
 use socket2::Protocol;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,6 +21,8 @@ use std::time::Duration;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often a receiver looks whether it must stop.
 const POLL: Duration = Duration::from_millis(100);
+/// Longest wait for a TCP connection of one of several paths.
+const TCP_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time between probes.
 const PROBE_GAP: Duration = Duration::from_millis(20);
 /// Longest wait for the queues of a path to become empty.
@@ -94,15 +96,12 @@ impl<'a> Exchange<'a> {
             let (inbox, proof) = (Mutex::default(), AtomicU64::new(0));
             lines.push(Line { from: from.clone(), socket, inbox, proof });
         }
-        let Some(first) = from.first() else {
-            return Err(MeasureError::Usage("--from: there is no path".to_owned()));
-        };
         let unreachable = |error: io::Error| {
             MeasureError::Peer(format!(
                 "{to}: no connection: {error}\n  start the far side: plait measure serve --listen {to}"
             ))
         };
-        let stream = first.connect(to, Protocol::TCP).map_err(unreachable)?;
+        let stream = connected(from, to).map_err(unreachable)?;
         let mut channel =
             Channel::new(stream, ANSWER_TIMEOUT, MAX_LINE_BYTES).map_err(unreachable)?;
         let paths = u8::try_from(from.len()).unwrap_or(u8::MAX);
@@ -363,6 +362,37 @@ impl<'a> Exchange<'a> {
     fn check(&self) -> Result<(), MeasureError> {
         if self.stop.load(Ordering::Relaxed) { Err(MeasureError::Interrupted) } else { Ok(()) }
     }
+}
+
+impl Line {
+    /// Returns true if TCP to the far side passes on the path.
+    pub(super) fn passes_tcp(&self, to: SocketAddr) -> bool {
+        let Ok(stream) = self.from.connect_within(to, Protocol::TCP, TCP_TIMEOUT) else {
+            return false;
+        };
+        // The far side ends the connection.
+        if let Ok(mut channel) = Channel::new(stream, TCP_TIMEOUT, MAX_LINE_BYTES) {
+            let _ = channel.send(&Request::Options);
+        }
+        true
+    }
+}
+
+/// Returns a TCP connection on the first path that has one. The error is that of the first path.
+fn connected(from: &[From], to: SocketAddr) -> io::Result<TcpStream> {
+    let mut first = None;
+    for path in from {
+        // Another path may work, so the wait is short.
+        let found = match from.len() {
+            1 => path.connect(to, Protocol::TCP),
+            _ => path.connect_within(to, Protocol::TCP, TCP_TIMEOUT),
+        };
+        match found {
+            Ok(stream) => return Ok(stream),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| io::ErrorKind::NotConnected.into()))
 }
 
 fn unexpected(reply: &Reply) -> MeasureError {

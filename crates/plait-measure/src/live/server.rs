@@ -260,7 +260,7 @@ impl Shared {
         let mut sessions = lock(&self.sessions);
         if sessions.len() >= self.limits.clients {
             let most = self.limits.clients;
-            return Err(format!("{most} measurements run already; try again later"));
+            return Err(busy(most));
         }
         sessions.insert(token, Arc::clone(&session));
         Ok((session, time + SLACK))
@@ -344,6 +344,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Explains that so many measurements are as many as may run at once.
+fn busy(most: usize) -> String {
+    let run = if most == 1 {
+        "a measurement runs".to_owned()
+    } else {
+        format!("{most} measurements run")
+    };
+    format!("{run} already; try again later")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::message::token;
@@ -358,6 +368,12 @@ mod tests {
         let mut bytes = [0; MAX_DATAGRAM_BYTES];
         packet.write(&mut bytes);
         bytes[..HEADER_BYTES].try_into().unwrap()
+    }
+
+    #[test]
+    fn one_measurement_is_one() {
+        assert_eq!(busy(1), "a measurement runs already; try again later");
+        assert_eq!(busy(2), "2 measurements run already; try again later");
     }
 
     /// A client that knows the token cannot direct a load to an address of somebody else: that address does not

@@ -73,9 +73,19 @@ impl From {
 
     /// Returns a connection to `to` on this path.
     pub(super) fn connect(&self, to: SocketAddr, protocol: Protocol) -> io::Result<TcpStream> {
+        self.connect_within(to, protocol, CONNECT_TIMEOUT)
+    }
+
+    /// Returns a connection to `to` on this path, if it opens in this time.
+    pub(super) fn connect_within(
+        &self,
+        to: SocketAddr,
+        protocol: Protocol,
+        timeout: Duration,
+    ) -> io::Result<TcpStream> {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(protocol))?;
         self.bind(&socket, to)?;
-        socket.connect_timeout(&SockAddr::from(to), CONNECT_TIMEOUT)?;
+        socket.connect_timeout(&SockAddr::from(to), timeout)?;
         Ok(socket.into())
     }
 }

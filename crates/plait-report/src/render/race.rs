@@ -3,11 +3,15 @@
 use super::{Align, Column, Emphasis, Table, again, csv as written_csv, figure, percent, wrap};
 use plait_lab::race::{HeatReport, RaceDocument, RaceMeasure, RaceRow};
 use plait_lab::stats::Summary;
+use std::collections::BTreeSet;
 
 /// Heading of the ratios to the best path.
 const RATIO: &str = "over best path";
 /// Heading of predictions.
 const PREDICTED: &str = "predicted";
+
+/// Heading of the predicted shares of the paths.
+const PREDICTED_SHARES: &str = "predicted shares";
 
 /// Explains the values.
 const ABOUT_VALUES: &str =
@@ -21,13 +25,15 @@ const ABOUT_PREDICTIONS: &str =
 /// Explains the columns that the tables of the heats show.
 fn legend(document: &RaceDocument, width: usize) -> String {
     let (mut ratio, mut shares, mut predicted_shares) = (false, false, false);
+    let mut missed: Vec<String> = Vec::new();
     for heat in &document.heats {
         let (table, names) = (table(document, heat), names_of_paths(heat).join("/"));
         let shown = table.shown(width);
         ratio |= shown.contains(&RATIO);
         shares |= shown.contains(&names.as_str());
-        // Columns of measures have this heading, too.
-        predicted_shares |= shown.windows(2).any(|two| two == [names.as_str(), PREDICTED]);
+        predicted_shares |= shown.contains(&PREDICTED_SHARES);
+        let left_out = table.left_out(width);
+        missed.extend(left_out.iter().map(|it| (*it).to_owned()));
     }
     let mut text = ABOUT_VALUES.to_owned();
     if ratio {
@@ -45,6 +51,11 @@ fn legend(document: &RaceDocument, width: usize) -> String {
                 "of all frames that their devices counted in the direction of the data."
             }
         };
+    }
+    let mut known = BTreeSet::new();
+    missed.retain(|title| known.insert(title.clone()));
+    if !missed.is_empty() {
+        text += &format!(" Not enough columns for: {}.", missed.join(", "));
     }
     text
 }
@@ -157,6 +168,17 @@ fn heading(name: &str) -> &str {
     }
 }
 
+/// Returns the headings of the prediction of the measure at this place, which no other column has.
+fn predicted_headings(at: usize, name: &str) -> [String; 2] {
+    let of = match name {
+        _ if at == 0 => String::new(),
+        "message_delay_p99_ms" => " p99".to_owned(),
+        "rebuffer_s" => " rebuffer".to_owned(),
+        other => format!(" {other}"),
+    };
+    [PREDICTED, "off"].map(|heading| format!("{heading}{of}"))
+}
+
 fn table(document: &RaceDocument, heat: &HeatReport) -> Table {
     let predicts = document.predicted_runs.is_some();
     let right = |title: &str| Column::new(title, Align::Right);
@@ -170,7 +192,7 @@ fn table(document: &RaceDocument, heat: &HeatReport) -> Table {
             columns.push(right(RATIO).dispensable(1));
         }
         if predicts {
-            columns.extend([right(PREDICTED), right("off")]);
+            columns.extend(predicted_headings(at, name).map(|heading| right(&heading)));
         }
     }
     let known = names_of_paths(heat);
@@ -179,7 +201,7 @@ fn table(document: &RaceDocument, heat: &HeatReport) -> Table {
         columns.push(right(&known.join("/")).dispensable(3));
     }
     if predicts && has_shares {
-        columns.push(right(PREDICTED).dispensable(4));
+        columns.push(right(PREDICTED_SHARES).dispensable(4));
     }
     columns.push(right("runs").dispensable(2));
     let mut table = Table::new(columns);
@@ -285,7 +307,7 @@ mod tests {
     use plait_lab::Difference;
     use std::collections::BTreeMap;
 
-    /// A race of one sender over emulated links. The table is 101 columns wide.
+    /// A race of one sender over emulated links. The table is 108 columns wide.
     fn race() -> RaceDocument {
         let summary = Summary::of(&[5408.0, 5410.0, 5412.0], 1, "test");
         let shares = BTreeMap::from([("fast".to_owned(), 0.79), ("slow".to_owned(), 0.21)]);
@@ -344,10 +366,30 @@ mod tests {
         let live = "the links delivered from the sender.";
         let both = "the links delivered from the sender, live and predicted.";
         for (width, heading, explained, other) in [
-            (110, "off fast/slow predicted runs", vec![ratio, both], vec![live]),
-            (90, "off fast/slow runs", vec![ratio, live], vec![both]),
-            (80, "over best path predicted off runs", vec![ratio], vec!["shares"]),
-            (60, "completion (ms) predicted off kernel", vec![], vec!["over best path", "shares"]),
+            (
+                110,
+                "off fast/slow predicted shares runs",
+                vec![ratio, both],
+                vec![live, "Not enough columns"],
+            ),
+            (
+                92,
+                "off fast/slow runs",
+                vec![ratio, live, "Not enough columns for: predicted shares."],
+                vec![both],
+            ),
+            (
+                80,
+                "over best path predicted off runs",
+                vec![ratio, "Not enough columns for: fast/slow, predicted shares."],
+                vec!["The shares"],
+            ),
+            (
+                60,
+                "completion (ms) predicted off kernel",
+                vec!["Not enough columns for: over best path, fast/slow, predicted shares, runs."],
+                vec!["`over best path`", "The shares"],
+            ),
         ] {
             let text = line(&race, width);
             assert!(text.contains(heading), "{width}: {text}");
@@ -359,6 +401,26 @@ mod tests {
             }
         }
         assert!(markdown(&race).contains(both));
+    }
+
+    /// A table of Markdown has all columns, and each has a heading of its own.
+    #[test]
+    fn no_two_columns_have_the_same_heading() {
+        let mut race = race();
+        let row = &mut race.heats[0].rows[0];
+        for (first, second) in
+            [("message_delay_median_ms", "message_delay_p99_ms"), ("bit_rate_mbps", "rebuffer_s")]
+        {
+            let named =
+                |name: &str| RaceMeasure { name: name.to_owned(), ..row.measures[0].clone() };
+            row.measures = vec![named(first), named(second)];
+        }
+        let text = markdown(&race);
+        let header = text.lines().find(|line| line.starts_with("| sender")).unwrap();
+        let titles: Vec<&str> =
+            header.split('|').map(str::trim).filter(|it| !it.is_empty()).collect();
+        let distinct: BTreeSet<&str> = titles.iter().copied().collect();
+        assert_eq!(titles.len(), distinct.len(), "{header}");
     }
 
     /// If two paths share a device, their shares are unknown.

@@ -148,6 +148,7 @@ fn errors_name_what_is_possible() {
         "unknown video `papr`, did you mean `paper`? known: paper, netflix-android, netflix-ipad, \
          youtube-64k, youtube-512k, or the file of a DASH manifest or size list"
     );
+    assert!(message("video:nosuch").starts_with("unknown video `nosuch`; known: paper,"));
     assert_eq!(
         message("video:paper,abr=mcp"),
         "unknown abr `mcp`, did you mean `mpc`? known: bba, throughput, bola, mpc"

@@ -209,7 +209,8 @@ fn load(
     if !source.contains(['.', '/', '\\']) {
         let names = known::all().map(|known| known.name);
         let near = nearest(source, names.clone());
-        let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        let near =
+            near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_else(|| ";".to_owned());
         let names: Vec<&str> = names.collect();
         return Err(invalid(format!(
             "unknown page `{}`{near} known: {}; or a file (Epload JSON or HAR), such as ./page.har",

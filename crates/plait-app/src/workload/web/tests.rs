@@ -63,6 +63,7 @@ fn errors_name_what_was_given_and_what_may_stand_there() {
     assert!(
         of("web:amzon").starts_with("unknown page `amzon`, did you mean `amazon`? known: google")
     );
+    assert!(of("web:nosuch").starts_with("unknown page `nosuch`; known: google"));
     assert_eq!(of("web:amazon,http=3"), "http=`3` is none of: 1, 2");
     assert_eq!(
         of("web:amazon,http=2,connections=2"),

@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::flags::paths_of_links;
-use plait_lab::Scenario;
+use plait_lab::links::LinkFile;
 use plait_lab::scenario::Path;
+use plait_lab::{Place, Scenario};
 use plait_link::LinkCounters;
 use plait_live::emulate::{Line, Network, PerDirection, Report};
 use plait_report::render::{Align, Column, Emphasis, Table, bytes};
@@ -28,31 +29,60 @@ pub(crate) const KEYS_HELP: &str = "A path such as wifi:rtt=25ms,rate=25mbit, or
 The keys are those of `plait compare`, except edit, strip, gone, nic, via, cost and quota. The name becomes that \
 of the network device. The first path is the primary. Down means from the server to the client.";
 
-/// Fails if a path has a key that the emulator does not have.
-pub(crate) fn check_keys(path: &str) -> Result<(), Failure> {
+/// Fails if a path of `--path` has a key that the emulator does not have.
+fn check_keys(path: &str) -> Result<(), Failure> {
     let Some((name, fields)) = path.split_once(':') else { return Ok(()) };
     let keys = fields.split(',').map(|it| it.split('=').next().unwrap_or_default().trim());
     for key in keys {
-        if let Some((key, why)) = NOT_EMULATED.iter().find(|(known, _)| *known == key) {
-            let (name, remedy) =
-                (name.trim().escape_debug(), "leave it out, or run `plait compare`");
-            return Err(Failure::Usage(format!(
-                "--path {name}:{key}: it is not emulated: {why}\n  {remedy}"
-            )));
-        }
+        check_key(key, &|| format!("--path {}:{key}", name.trim().escape_debug()))?;
     }
     Ok(())
 }
 
-/// Returns the paths of `--path`, or those of a file of links.
-pub(crate) fn given_paths(paths: &[String], links: Option<&str>) -> Result<Vec<String>, Failure> {
-    match links {
-        Some(file) => {
-            let all = paths_of_links(file)?;
-            Ok(all.into_iter().filter(|it| it.0 == "path").map(|it| it.1).collect())
-        }
-        None => Ok(paths.to_vec()),
+/// Fails if the emulator does not have a key, which is at `place`.
+fn check_key(key: &str, place: &dyn Fn() -> String) -> Result<(), Failure> {
+    match NOT_EMULATED.iter().find(|(known, _)| *known == key) {
+        Some((_, why)) => Err(Failure::Usage(format!(
+            "{}: it is not emulated: {why}\n  leave it out, or take the simulator: `plait compare`, or `plait race --predict`",
+            place()
+        ))),
+        None => Ok(()),
     }
+}
+
+/// Fails if the emulator does not have a key of a file of links. The error has the line.
+fn check_file(file: &str) -> Result<(), Failure> {
+    let known = LinkFile::from_file(file, &|name| plait_app::file::settings(name))?;
+    let keys = known.links.iter().flat_map(|link| &link.values);
+    keys.into_iter().try_for_each(|(key, value)| {
+        check_key(key, &|| match &value.place {
+            // The place of a table is that of its key.
+            place @ Place::File { field, .. } if !field.ends_with(key.as_str()) => {
+                format!("{place}.{key}")
+            }
+            place => place.to_string(),
+        })
+    })
+}
+
+/// Returns the paths of `--path`, or those of a file of links, as settings. Fails if the emulator does not have a key.
+pub(crate) fn emulated_paths(
+    paths: &[String],
+    links: Option<&str>,
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    let Some(file) = links else {
+        paths.iter().try_for_each(|path| check_keys(path))?;
+        return Ok(paths.iter().map(|path| ("path", path.clone())).collect());
+    };
+    check_file(file)?;
+    Ok(paths_of_links(file)?.into_iter().filter(|it| it.0 == "path").collect())
+}
+
+/// Returns the failure of a command without links. `others` are the flags that give links, too.
+pub(crate) fn no_path(others: &str) -> Failure {
+    Failure::Usage(format!(
+        "--path: it is missing\n  give the links, such as --path wifi:rate=20mbit,rtt=22ms; or {others}"
+    ))
 }
 
 /// Returns the paths of a scenario for the emulator, with the randomness of `seed`. Fails if a name cannot be that
@@ -84,7 +114,8 @@ fn check_name(name: &str) -> Result<(), Failure> {
         _ if name.len() > Network::LONGEST_NAME => "the name of a device has at most 15 characters",
         _ => return Ok(()),
     };
-    Err(Failure::Usage(format!("--path: `{name}`: {problem}\n  give another name, such as wifi")))
+    let name = name.escape_debug();
+    Err(Failure::Usage(format!("path `{name}`: {problem}\n  give it another name, such as wifi")))
 }
 
 /// Returns the failure for a network that could not be made.

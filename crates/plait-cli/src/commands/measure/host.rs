@@ -5,6 +5,7 @@ use super::{failure, text};
 use crate::console::{Console, check_writable, deliver, json};
 use crate::failure::Failure;
 use crate::progress;
+use plait_lab::links::check_name;
 use plait_measure::live::{DEFAULT_PORT, From, Options, measure};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -81,6 +82,15 @@ pub(super) fn run(args: &HostArgs, console: Console) -> Result<(), Failure> {
 pub(crate) fn paths(texts: &[String]) -> Result<Vec<From>, Failure> {
     let from: Vec<From> = texts.iter().map(|text| From::parse(text)).collect();
     for (at, path) in from.iter().enumerate() {
+        // A path has this name in the file of links, and it may be the name of a device of `plait shell --links`.
+        if !path.name.is_ascii() || check_name("--from", &path.name).is_err() {
+            return Err(Failure::Usage(format!(
+                "--from: `{}`: not a path's name\n  \
+                 give another name of letters, digits, `-` and `_`, such as wifi={}",
+                path.name.escape_debug(),
+                texts[at].rsplit_once('=').map_or(texts[at].as_str(), |it| it.1).escape_debug()
+            )));
+        }
         if from.iter().take(at).any(|it| it.name == path.name) {
             return Err(Failure::Usage(format!(
                 "--from: two paths are named `{}`\n  give one of them another name: NAME=DEVICE",
@@ -116,4 +126,32 @@ pub(crate) fn resolve(
     };
     let fits = |it: &&SocketAddr| v4.is_none_or(|v4| it.is_ipv4() == v4);
     found.iter().find(fits).copied().ok_or_else(|| refused("it has no address of that family"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paths;
+
+    #[test]
+    fn a_name_that_a_file_of_links_cannot_have_is_refused() {
+        for text in [
+            "my wifi=wlan0",
+            "\u{e9}=wlan0",
+            "a\nb=wlan0",
+            "=wlan0",
+            "2001:db8:1111:2222:3333:4444:5555:6666",
+        ] {
+            let error = paths(&[text.to_owned()]).unwrap_err();
+            assert_eq!(error.code(), 2);
+            let error = error.to_string();
+            assert!(
+                error.starts_with("--from: `") && error.contains("not a path's name"),
+                "{error}"
+            );
+            assert_eq!(error.lines().count(), 2, "{error}");
+        }
+        for text in ["wifi=wlan0", "eth0.7", "2001:db8::1", "wan-1_b=eth0"] {
+            assert!(paths(&[text.to_owned()]).is_ok(), "{text}");
+        }
+    }
 }

@@ -74,6 +74,11 @@ fn only_the_receiver_behaves_as_a_kernel() {
     let set = KernelBuffers { first_rcvbuf: 2_000_000, most_rcvbuf: 2_000_000, ..linux };
     let [_, receiver] = buffers(&[("receiver", "6.18"), ("rcvbuf", "1MB")]);
     assert_eq!(receiver.0, Some(set));
+    // If it dials, its SYNs are those of the kernel.
+    let it = with(&[("receiver", "6.18")]).unwrap();
+    let linear = |it: &Config| it.kernel_rules.linear_syn_timeouts;
+    let sender = it.connection(true);
+    assert_eq!((linear(&sender), linear(&it.receiving(&sender))), (0, 4));
     let error = with(&[("receiver", "4.1")]).unwrap_err().to_string();
     assert!(error.contains("none"), "{error}");
 }

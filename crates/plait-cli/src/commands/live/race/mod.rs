@@ -8,7 +8,7 @@ mod serve;
 mod track;
 mod view;
 
-use crate::commands::live::emulated::{KEYS_HELP, check_keys, given_paths};
+use crate::commands::live::emulated::{KEYS_HELP, emulated_paths, no_path};
 use crate::console::{Console, deliver, json};
 use crate::failure::Failure;
 use crate::flags::{names_file, paths_of_links, whole};
@@ -51,12 +51,12 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     #[command(subcommand)]
     task: Option<Task>,
-    #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present_any = ["links", "to"], help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
     path: Vec<String>,
     /// The data, such as download:2MB or stream:20kB@40ms,for=10s
     ///
     /// Any of `plait list workloads` that has one connection, except burst.
-    #[arg(long, value_name = "WORKLOAD", required_unless_present = "links")]
+    #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
     /// Use real links to this host, which runs `plait race serve`
     ///
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     ///
     /// NAME=DEVICE gives the path another name. A connection starts on the first path. The kernel needs an endpoint for
     /// each further one (`plait doctor kernel`).
-    #[arg(long, value_name = "[NAME=]DEVICE|ADDR", requires = "to")]
+    #[arg(long, value_name = "[NAME=]DEVICE|ADDR")]
     from: Vec<String>,
     /// A file of links, or the links and loads A to F of docs/promise.md
     ///
@@ -104,7 +104,7 @@ pub(crate) struct Args {
     #[arg(long)]
     predict: bool,
     /// Print the runs over real links, and send nothing
-    #[arg(long, hide_short_help = true, requires = "to")]
+    #[arg(long, hide_short_help = true)]
     dry_run: bool,
     #[command(flatten)]
     output: Output,
@@ -135,6 +135,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if let Some(Task::Serve(args)) = &args.task {
         return serve::run(args, console);
     }
+    args.check_to()?;
     let ends = args.to.as_ref().map(|to| Ends::read(to, &args.from)).transpose()?;
     let heats = match &ends {
         Some(ends) => vec![args.real_heat(ends)?],
@@ -144,6 +145,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&ends.plan(heat, args.runs), None);
     }
     args.output.check()?;
+    if let Some(remark) = left_out(&heats, &args.schedulers) {
+        console.remark(1, &format!("plait: {remark}"));
+    }
     let mut ground = match (ends, &heats[..]) {
         (Some(ends), [heat]) => Ground::Real(Box::new(Near::prepare(ends, heat)?)),
         _ if args.predict => Ground::None,
@@ -191,6 +195,16 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
 }
 
+/// Explains that the senders of a list have no rows on a single path; `None` if no heat has one.
+fn left_out(heats: &[Heat], senders: &str) -> Option<String> {
+    let heat = heats.iter().find(|heat| heat.scenario.paths.len() == 1)?;
+    let path = &heat.scenario.paths[0].name;
+    Some(format!(
+        "one path: there is nothing to schedule or to join, so tcp:{path} runs alone, without {senders}; \
+         give a second path to race them"
+    ))
+}
+
 /// Returns a text of the other side without control characters, and not longer than a few lines.
 fn plain(text: &str) -> String {
     let kept = text.chars().take(1_000);
@@ -218,6 +232,18 @@ fn predictions(
 }
 
 impl Args {
+    /// Fails if a flag of real links has no far side.
+    fn check_to(&self) -> Result<(), Failure> {
+        let alone = [("from", !self.from.is_empty()), ("dry-run", self.dry_run)];
+        match alone.iter().find(|(_, given)| *given && self.to.is_none()) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "--{flag}: it is for real links, and --to is missing\n  \
+                 give --to HOST, which runs `plait race serve`, or leave --{flag} out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the heats of the race.
     fn heats(&self) -> Result<Vec<Heat>, Failure> {
         let heat = |name: &str, settings: &[(&str, String)]| -> Result<Heat, Failure> {
@@ -238,14 +264,19 @@ impl Args {
             let chosen = scoreboard::select(scoreboard::measured(), links)?;
             return chosen.iter().map(|it| heat(&it.name, &it.settings)).collect();
         }
-        let mut settings = Vec::new();
+        if self.path.is_empty() && file.is_none() {
+            return Err(no_path("--links FILE, --links A-F, or --to HOST"));
+        }
         if self.workload.is_none() {
             return Err(no_workload());
         }
-        for path in given_paths(&self.path, file)? {
-            check_keys(&path)?;
-            settings.push(("path", path));
-        }
+        let mut settings = Vec::new();
+        settings.extend(match (self.predict, file) {
+            // The simulator has all keys, and links that paths share.
+            (true, Some(file)) => paths_of_links(file)?,
+            (true, None) => self.path.iter().map(|path| ("path", path.clone())).collect(),
+            (false, _) => emulated_paths(&self.path, file)?,
+        });
         settings.extend(self.workload.iter().map(|text| ("workload", text.clone())));
         settings.extend(self.rcvbuf.iter().map(|text| ("rcvbuf", text.clone())));
         Ok(vec![heat("", &settings)?])

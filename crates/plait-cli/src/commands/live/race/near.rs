@@ -3,7 +3,7 @@
 use super::kernel::check_controllers;
 use super::message::{Contender, DEFAULT_PORT, MAX_LINE_BYTES, Reply, Request, VERSION};
 use super::plain;
-use super::rounds::{Race, Turn, count, deadline, direction, failed, sender};
+use super::rounds::{Race, Turn, count, deadline, direction, failed, sender, unfinished};
 use super::view::{Gauge, View};
 use crate::commands::live::endpoint::{Origins, origins};
 use crate::commands::measure::host::{paths, resolve};
@@ -207,7 +207,7 @@ impl Near {
             other => return Err(out_of_turn(&other)),
         };
         let Some(dialled) = dialled else {
-            return Err(Trouble::Run(format!("not finished after {}", deadline(heat))));
+            return Err(Trouble::Run(unfinished(heat)));
         };
         let (measures, joins) = dialled.finish(&far)?;
         Ok((measures, delivered(&before, &after), joins))

@@ -77,6 +77,11 @@ pub(super) fn deadline(heat: &Heat) -> Span {
     heat.scenario.deadline().min(workload + LONGEST_REST)
 }
 
+/// Explains that a run has not ended in time.
+pub(super) fn unfinished(heat: &Heat) -> String {
+    format!("not finished after {}; take a smaller workload", deadline(heat))
+}
+
 /// Returns the direction of the data.
 pub(super) fn direction(heat: &Heat) -> Direction {
     match heat.scenario.workload.sender() {

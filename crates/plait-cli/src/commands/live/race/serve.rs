@@ -324,10 +324,17 @@ impl Shared<'_> {
                     [first_due, last_read].map(|at| at.map(|at| at.as_nanos()));
                 Reply::Ended { due_bytes, first_due_ns, read_bytes, last_read_ns, joins }
             }
-            Ok(None) => Reply::Failed { problem: "not finished in time".to_owned() },
+            Ok(None) => Reply::Failed { problem: unfinished(session.deadline) },
             Err(error) => Reply::Failed { problem: error.to_string() },
         })
     }
+}
+
+/// Explains that a run has not ended in time.
+fn unfinished(deadline: Span) -> String {
+    format!(
+        "not finished after {deadline}; give `plait race serve` a longer --time, or take a smaller workload"
+    )
 }
 
 impl Session {

@@ -1,13 +1,13 @@
 //! The live runs of a race over emulated links.
 
 use super::kernel::check_controllers;
-use super::rounds::{Race, Turn, count, deadline, direction, failed, sender};
+use super::rounds::{Race, Turn, count, deadline, direction, failed, sender, unfinished};
 use super::view::{Gauge, View};
 use crate::commands::live::emulated::{lines, not_made};
 use crate::failure::Failure;
 use plait_base::Span;
 use plait_lab::race::{Heat, LiveRuns};
-use plait_live::emulate::{Direction, Gauges, Network, PerDirection, Reading};
+use plait_live::emulate::{Direction, Gauges, Network, PerDirection, Reading, TimeZero};
 use plait_live::transfer::{Transfer, Transferred};
 use std::sync::atomic::Ordering;
 
@@ -23,11 +23,11 @@ pub(super) struct Track {
 impl Track {
     /// Checks that this host can run the heats.
     pub(super) fn prepare(heats: &[Heat], late: Span) -> Result<Track, Failure> {
-        heats.iter().try_for_each(|heat| check_controllers(&heat.entrants))?;
         if let Some(heat) = heats.first() {
             let lines = lines(&heat.scenario, heat.scenario.seed)?;
-            drop(Network::build(&lines, 1).map_err(|error| not_made(&error))?);
+            drop(Network::build(&lines, 1, TimeZero::FirstSyn).map_err(|error| not_made(&error))?);
         }
+        heats.iter().try_for_each(|heat| check_controllers(&heat.entrants))?;
         Ok(Track { late })
     }
 
@@ -71,7 +71,7 @@ impl Track {
                 }
                 Ok(None) if cancelled.load(Ordering::Relaxed) => return Ok(None),
                 Ok(None) => {
-                    let why = format!("not finished after {}", deadline(heat));
+                    let why = unfinished(heat);
                     return Ok(Some(failed(live, why)));
                 }
                 Err(error) => return Ok(Some(failed(live, error.to_string()))),

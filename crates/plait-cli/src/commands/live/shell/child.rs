@@ -1,22 +1,25 @@
 //! The command of `plait shell`.
 
-use plait_live::{End, Process, Signals, Wish};
+use plait_live::{Cleaner, End, Process, Signals, Wish};
 use std::io;
 use std::process::Child;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Waits until the command has ended, and returns its exit code, or 128 and the number of the signal that ended it.
+/// Waits until the command and then all other programs have ended. Returns the command's exit code, or 128 and the
+/// number of the signal that ended it.
 ///
-/// Signals of other processes are passed on, and the second one ends the command. Ctrl-C reaches the command from
-/// the terminal.
-pub(super) fn wait(child: Child, signals: Signals) -> io::Result<u8> {
+/// A signal of another process is passed on to the command, and `cleaner` begins at once. So does it when the
+/// terminal is closed. A second signal ends the command. Ctrl-C reaches the command from the terminal and ends nothing
+/// else.
+pub(super) fn wait(child: Child, signals: Signals, cleaner: Cleaner) -> io::Result<u8> {
     let command = Arc::new(Process::new(child));
-    let other = command.clone();
+    let cleaner = Arc::new(Mutex::new(Some(cleaner)));
+    let (other, ending) = (command.clone(), cleaner.clone());
     thread::spawn(move || {
         let mut earlier = 0;
         while let Ok((wish, by_process)) = signals.wait_for_sender() {
-            if !by_process {
+            if !by_process && wish == Wish::Interrupt {
                 continue;
             }
             other.end(match wish {
@@ -24,8 +27,16 @@ pub(super) fn wait(child: Child, signals: Signals) -> io::Result<u8> {
                 Wish::Interrupt => End::Interrupt,
                 Wish::Terminate => End::Terminate,
             });
+            locked(&ending).as_mut().map(Cleaner::begin);
             earlier += 1;
         }
     });
-    command.wait()
+    let code = command.wait();
+    let cleaner = locked(&cleaner).take();
+    drop(cleaner);
+    code
+}
+
+fn locked(cleaner: &Mutex<Option<Cleaner>>) -> std::sync::MutexGuard<'_, Option<Cleaner>> {
+    cleaner.lock().unwrap_or_else(PoisonError::into_inner)
 }

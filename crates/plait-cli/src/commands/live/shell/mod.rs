@@ -4,14 +4,14 @@ mod child;
 mod server;
 
 use crate::commands::live::emulated::{
-    KEYS_HELP, LatenessReport, PathTraffic, check_keys, given_paths, lines, not_made, table,
+    KEYS_HELP, LatenessReport, PathTraffic, emulated_paths, lines, no_path, not_made, table,
     traffic,
 };
 use crate::console::{Console, check_writable, deliver, json, write};
 use crate::failure::Failure;
 use plait_app::file;
 use plait_lab::RawScenario;
-use plait_live::emulate::{Line, Network};
+use plait_live::emulate::{Line, Network, TimeZero};
 use plait_live::{Cleaner, Signals};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,7 +43,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args, Debug)]
 #[command(before_help = EXAMPLES)]
 pub(crate) struct Args {
-    #[arg(long, value_name = "NAME:KEY=VALUE,...", required_unless_present = "links", help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
+    #[arg(long, value_name = "NAME:KEY=VALUE,...", help = KEYS_HELP.lines().next(), long_help = KEYS_HELP)]
     path: Vec<String>,
     /// Take the paths from a file of links (TOML), as `plait measure` writes it
     #[arg(long, value_name = "FILE", conflicts_with = "path")]
@@ -92,7 +92,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let signals = Signals::take_over().map_err(internal)?;
-    let network = Network::build(&lines, args.seed).map_err(|error| not_made(&error))?;
+    let network =
+        Network::build(&lines, args.seed, TimeZero::Start).map_err(|error| not_made(&error))?;
     network.add_server_address().map_err(|error| not_made(&error))?;
     let cleaner = Cleaner::start(&network.client, &network.server);
     let cleaner = cleaner.map_err(|error| not_made(&error))?;
@@ -107,8 +108,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     command.envs(variables);
     let child = network.client.spawn(&mut command);
     let child = child.map_err(|error| args.not_started(&error))?;
-    let exit_code = child::wait(child, signals).map_err(internal)?;
-    drop(cleaner);
+    let exit_code = child::wait(child, signals, cleaner).map_err(internal)?;
     let report = network.stop().map_err(internal)?;
     let paths = traffic(&lines, &report);
     console.remark(1, table(&paths, console.width).trim_end());
@@ -146,10 +146,12 @@ fn introduce(lines: &[Line], network: &Network, console: Console) {
 
 impl Args {
     fn lines(&self) -> Result<Vec<Line>, Failure> {
+        if self.path.is_empty() && self.links.is_none() {
+            return Err(no_path("--links FILE"));
+        }
         let mut raw = RawScenario::new();
-        for path in given_paths(&self.path, self.links.as_deref())? {
-            check_keys(&path)?;
-            raw.argument("path", &path)?;
+        for (name, path) in emulated_paths(&self.path, self.links.as_deref())? {
+            raw.argument(name, &path)?;
         }
         // A scenario has a workload. The emulator ignores it.
         raw.argument("workload", "bulk:1s")?;
@@ -174,9 +176,13 @@ impl Args {
 
     /// Describes the network that would be made.
     fn plan(&self, lines: &[Line]) -> String {
+        let sysctls: String = Network::SYSCTLS
+            .iter()
+            .map(|(key, value)| format!("  sysctl -w {key}={value}\n"))
+            .collect();
         let side = |name: &str, commands: &str| {
             let commands = commands.lines().map(|line| format!("  ip {line}\n"));
-            format!("the {name}'s namespace:\n{}", commands.collect::<String>())
+            format!("the {name}'s namespace:\n{sysctls}{}", commands.collect::<String>())
         };
         let mut plan = side("client", &Network::client_commands(lines));
         plan += &side("server", &Network::server_commands(lines));
