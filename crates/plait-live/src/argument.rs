@@ -230,7 +230,7 @@ mod tests {
             ("a b", "spaces"),
             ("", "it is empty"),
             ("..", "it is not a name"),
-            ("a%s", "no `%d`"),
+            ("a%s", "not `%d`"),
             ("a%d%d", "more than one"),
         ] {
             let told = said(device_name(name));

@@ -297,7 +297,7 @@ fn a_path_that_delivers_nothing_keeps_nothing_alive() {
     let first = advice.first.unwrap();
     assert!(first.path == "wifi" && first.loads.iter().all(|it| it.only), "{first:?}");
     let both = ["a:rate=9mbit,rtt=60ms,loss=100%", "b:rate=9mbit,rtt=60ms,down=0s.."];
-    assert!(asked(&both, 1).unwrap().answer.contains("no load ends"));
+    assert!(asked(&both, 1).unwrap().answer.contains("no load finishes"));
 }
 
 /// Two equal costs are no price, as without costs.

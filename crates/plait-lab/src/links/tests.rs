@@ -78,7 +78,7 @@ fn errors_name_the_place_and_the_remedy() {
         ("[[path]]\nname = 'a'\nrtt = { source = 'ping' }", "3:7", "no value"),
         ("[[path]]\nname = 'a'\nmtu = { low = '1', high = '2' }", "3:7", "`mtu` has no range"),
         ("path = 7", "1:8", "list of paths"),
-        ("path = [7]", "1:9", "no link"),
+        ("path = [7]", "1:9", "not a link"),
         ("[[path]]\nname = 7", "2:8", "does not fit"),
         ("runz = 3", "1:1", "did you mean `runs`?"),
     ] {
