@@ -16,7 +16,7 @@ use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use crate::timers::liveness::PeerActivity;
 use crate::timers::{
-    ConnectionTimer, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES, WaitCause,
+    ConnectionTimer, DATA_RETRIES, FIN_TIME, SYN_ACK_RETRIES, SYN_RETRIES, WaitCause, syn_retries,
 };
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
 use plait_wire::ResetReason;
@@ -91,11 +91,9 @@ impl Paths {
     /// Retransmits an unanswered SYN or SYN/ACK. Returns false if the subflow is given up. `alone`
     /// is true if no other subflow is left.
     fn repeat_syn(&mut self, data: &DataLevel, id: SubflowId, alone: bool) -> bool {
-        let linear = self.spec.config.kernel_rules.linear_syn_timeouts;
-        let linear = if self.subflows[id].origin().initiator { linear } else { 0 };
         let rounds = {
             let subflow = &mut self.subflows[id];
-            subflow.on_syn_timeout(linear);
+            subflow.on_syn_timeout(self.spec.config.kernel_rules);
             if subflow.origin().join && data.closing().done() && !alone {
                 // The subflow has no further use.
                 return false;
@@ -105,7 +103,7 @@ impl Paths {
         let subflow = &mut self.subflows[id];
         let dials = subflow.origin().initiator;
         let patient = subflow.origin().join && dials && self.spec.config.joins.probe.is_some();
-        let most = if dials { SYN_RETRIES.saturating_add(linear) } else { SYN_ACK_RETRIES };
+        let most = if dials { syn_retries(self.spec.config.kernel_rules) } else { SYN_ACK_RETRIES };
         if subflow.handshake_retries() > most && !patient || rounds > usize::from(SYN_RETRIES) {
             return false;
         }

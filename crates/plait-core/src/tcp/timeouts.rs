@@ -1,5 +1,6 @@
 //! Expired timers of a subflow that concern nothing else.
 
+use crate::config::KernelRules;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
 use plait_base::Time;
@@ -15,8 +16,9 @@ impl Subflow {
         self.timers.on_looked();
     }
 
-    /// Counts an unanswered SYN or SYN/ACK, and doubles its timeout, except the first `linear` times.
-    pub(crate) fn on_syn_timeout(&mut self, linear: u8) {
+    /// Counts an unanswered SYN or SYN/ACK, and doubles its timeout, except that of the first SYNs of a kernel.
+    pub(crate) fn on_syn_timeout(&mut self, rules: KernelRules) {
+        let linear = if self.origin().initiator { rules.linear_syn_timeouts } else { 0 };
         if self.handshake_retries() >= linear {
             self.sender.rtt.back_off();
         }

@@ -2,7 +2,7 @@
 
 pub(crate) mod liveness;
 
-use crate::config::Config;
+use crate::config::{Config, KernelRules};
 use crate::context::Context;
 use crate::data::level::{DataLevel, PeerProgress};
 use crate::tcp::timer::Timers;
@@ -26,6 +26,11 @@ pub(crate) const DATA_RETRIES: u32 = 15;
 pub(crate) const FIN_TIME: Span = Span::from_secs(102);
 /// Retransmission timer of the connection if no subflow has one.
 pub(crate) const CONNECTION_RTO: Span = Span::from_millis(200);
+
+/// Returns the most retransmissions of a SYN. Timeouts that are not doubled add to them.
+pub(crate) const fn syn_retries(rules: KernelRules) -> u8 {
+    SYN_RETRIES.saturating_add(rules.linear_syn_timeouts)
+}
 
 /// Timers that transfers set often.
 pub(crate) const FREQUENT_TIMERS: usize = 3;

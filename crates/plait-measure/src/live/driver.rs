@@ -139,6 +139,9 @@ struct PathState {
     idle_ms: f64,
 }
 
+/// Paths that do not answer, with their places in the list of paths.
+type DeadPaths = Vec<(usize, PathResult)>;
+
 impl Course<'_> {
     fn run(&self) -> Result<MeasureDocument, MeasureError> {
         // All paths show themselves first, so that a path without an answer is found early.
@@ -200,7 +203,7 @@ impl Course<'_> {
 
     /// Probes each path without load. Returns the paths that answer, and then the others with their places, in order.
     /// Fails if no path answers.
-    fn probe_all(&self) -> Result<(Vec<PathState>, Vec<(usize, PathResult)>), MeasureError> {
+    fn probe_all(&self) -> Result<(Vec<PathState>, DeadPaths), MeasureError> {
         let (mut states, mut dead) = (Vec::new(), Vec::new());
         for (at, line) in self.exchange.lines.iter().enumerate() {
             (self.say)(&format!("{}: probing the idle path", line.from.name));
