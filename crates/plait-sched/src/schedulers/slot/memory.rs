@@ -116,7 +116,8 @@ impl Memory {
         {
             let lane = &mut self.lanes[subflow.index()];
             lane.note_start(view.now, it);
-            // The new data of a lone subflow is not counted: one decision may hold for many segments.
+            // New data of a lone subflow is not counted, because one decision may hold for many segments.
+            // So copies of such data show no use.
             if what == What::Reinject {
                 lane.spare.sent += grant;
             }
