@@ -1,4 +1,5 @@
 //! What `plait shell`, `race` and `measure` say of links and flags before they need a privilege.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
