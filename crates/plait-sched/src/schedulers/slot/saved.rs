@@ -70,53 +70,8 @@ pub(super) const NAMES: &[(&str, &str)] = &[
 pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
     let Memory { lanes, flights, busy, .. } = memory;
     let mut names = Names { name: String::new(), prefix: 0, write };
-    for (id, Lane { rate, losses, progress, min_rtt, proven, backlog, started, held, spare }) in
-        lanes.iter().enumerate()
-    {
-        names.begin(format_args!("rate.{id}"));
-        names.write(".now", rate.now);
-        names.write(".before", rate.before);
-        names.write(".began_ns", rate.began.as_nanos());
-        names.write(".sampled", source_number(rate.source));
-        names.write(".doubted", rate.doubted);
-        names.write(".doubted_at_ns", rate.doubted_at.as_nanos());
-        names.begin(format_args!("round.{id}"));
-        names.write(".began_ns", rate.round.began.as_nanos());
-        names.write(".bytes", rate.round.bytes);
-        names.write(".queued", u64::from(rate.round.queued));
-        names.begin(format_args!("remembered.{id}"));
-        names.write(".min_rtt_ns", min_rtt.as_nanos());
-        names.begin(format_args!("proven.{id}"));
-        names.write("", u64::from(*proven));
-        names.begin(format_args!("loss.{id}"));
-        names.write(".lost", losses.lost);
-        names.write(".acked", losses.acked);
-        names.begin(format_args!("progress.{id}"));
-        names.write("_ns", progress.as_nanos());
-        names.begin(format_args!("started.{id}"));
-        names.write("_ns", started.as_nanos());
-        names.begin(format_args!("held.{id}"));
-        names.write("_ns", held.as_nanos());
-        names.begin(format_args!("backlog.{id}"));
-        names.write(".began_ns", backlog.began.as_nanos());
-        names.write(".bytes", backlog.bytes);
-        names.begin(format_args!("spare.{id}"));
-        names.write(".until_ns", spare.until.as_nanos());
-        names.write(".saved_ns", spare.saved.as_nanos());
-        names.write(".sent", spare.sent);
-        if let Some(Ahead { since, copy, position }) = spare.ahead {
-            names.begin(format_args!("ahead.{id}"));
-            names.write(".since_ns", since.as_nanos());
-            names.write(".copy", u64::from(copy.0));
-            names.write(".position", position);
-        }
-        for (at, step) in rate.steps[..rate.used].iter().enumerate() {
-            names.begin(format_args!("step.{id}.{at}"));
-            names.write(".at_ns", step.at.as_nanos());
-            names.write(".sent_ns", step.sent.as_nanos());
-            names.write(".bytes", step.bytes);
-            names.write(".queued", u64::from(step.queued));
-        }
+    for (id, lane) in lanes.iter().enumerate() {
+        save_lane(&mut names, id, lane);
     }
     for (id, way) in flights.ways.iter().enumerate() {
         names.begin(format_args!("way.{id}"));
@@ -142,6 +97,54 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
             names.write(".copies", 1);
             names.write(".copy", u64::from(copy.0));
         }
+    }
+}
+
+fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
+    let Lane { rate, losses, progress, min_rtt, proven, backlog, started, held, spare } = lane;
+    names.begin(format_args!("rate.{id}"));
+    names.write(".now", rate.now);
+    names.write(".before", rate.before);
+    names.write(".began_ns", rate.began.as_nanos());
+    names.write(".sampled", source_number(rate.source));
+    names.write(".doubted", rate.doubted);
+    names.write(".doubted_at_ns", rate.doubted_at.as_nanos());
+    names.begin(format_args!("round.{id}"));
+    names.write(".began_ns", rate.round.began.as_nanos());
+    names.write(".bytes", rate.round.bytes);
+    names.write(".queued", u64::from(rate.round.queued));
+    names.begin(format_args!("remembered.{id}"));
+    names.write(".min_rtt_ns", min_rtt.as_nanos());
+    names.begin(format_args!("proven.{id}"));
+    names.write("", u64::from(*proven));
+    names.begin(format_args!("loss.{id}"));
+    names.write(".lost", losses.lost);
+    names.write(".acked", losses.acked);
+    names.begin(format_args!("progress.{id}"));
+    names.write("_ns", progress.as_nanos());
+    names.begin(format_args!("started.{id}"));
+    names.write("_ns", started.as_nanos());
+    names.begin(format_args!("held.{id}"));
+    names.write("_ns", held.as_nanos());
+    names.begin(format_args!("backlog.{id}"));
+    names.write(".began_ns", backlog.began.as_nanos());
+    names.write(".bytes", backlog.bytes);
+    names.begin(format_args!("spare.{id}"));
+    names.write(".until_ns", spare.until.as_nanos());
+    names.write(".saved_ns", spare.saved.as_nanos());
+    names.write(".sent", spare.sent);
+    if let Some(Ahead { since, copy, position }) = spare.ahead {
+        names.begin(format_args!("ahead.{id}"));
+        names.write(".since_ns", since.as_nanos());
+        names.write(".copy", u64::from(copy.0));
+        names.write(".position", position);
+    }
+    for (at, step) in rate.steps[..rate.used].iter().enumerate() {
+        names.begin(format_args!("step.{id}.{at}"));
+        names.write(".at_ns", step.at.as_nanos());
+        names.write(".sent_ns", step.sent.as_nanos());
+        names.write(".bytes", step.bytes);
+        names.write(".queued", u64::from(step.queued));
     }
 }
 
@@ -205,15 +208,7 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
         }
         ("rate", id) => {
             let rate = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.rate;
-            match parts.next()? {
-                "now" => rate.now = whole,
-                "before" => rate.before = whole,
-                "began_ns" => rate.began = Time::from_nanos(whole),
-                "sampled" => rate.source = source_of(whole),
-                "doubted" => rate.doubted = whole,
-                "doubted_at_ns" => rate.doubted_at = Time::from_nanos(whole),
-                _ => return None,
-            }
+            load_rate(rate, parts.next()?, whole)?;
         }
         ("round", id) => {
             let round = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.rate.round;
@@ -259,6 +254,19 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
         _ => return None,
     }
     parts.next().is_none().then_some(())
+}
+
+fn load_rate(rate: &mut RateFilter, name: &str, whole: u64) -> Option<()> {
+    match name {
+        "now" => rate.now = whole,
+        "before" => rate.before = whole,
+        "began_ns" => rate.began = Time::from_nanos(whole),
+        "sampled" => rate.source = source_of(whole),
+        "doubted" => rate.doubted = whole,
+        "doubted_at_ns" => rate.doubted_at = Time::from_nanos(whole),
+        _ => return None,
+    }
+    Some(())
 }
 
 fn load_step(rate: &mut RateFilter, at: usize, name: &str, whole: u64) -> Option<()> {
