@@ -124,7 +124,7 @@ fn missing(connection: &Connection, side: usize) -> Vec<String> {
             false => "",
         };
         notes.push(format!(
-            "{data} bytes of the data were acknowledged and are on no path of the capture{hint}."
+            "{data} acknowledged bytes of the data are on no path of the capture{hint}."
         ));
     }
     notes
