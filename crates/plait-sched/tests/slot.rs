@@ -571,6 +571,11 @@ fn an_acknowledgement_ends_a_burst_and_its_unsent_segments_have_no_prediction() 
         Notice::Acked { subflow: SIDE, bytes: 1, rtt: None, bandwidth: 0, first_unacked: None };
     scheduler.on_notice(&model.view(), notice);
     assert_eq!(flights(&*scheduler), 3);
+    // slot counts the bytes that have left, and not those of the burst that have not.
+    let state = state_of(&*scheduler);
+    let sent =
+        state.iter().filter(|(name, _)| name.starts_with("spare.") && name.ends_with(".sent"));
+    assert_eq!(sent.map(|(_, bytes)| bytes).sum::<f64>(), (3 * MSS) as f64);
     assert!(state_of(&*scheduler).iter().all(|(name, _)| !name.starts_with("burst.")));
 }
 

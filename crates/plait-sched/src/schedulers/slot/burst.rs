@@ -111,7 +111,9 @@ impl Memory {
         if from < burst.data.end {
             let left = DataRange::new(from, burst.data.end);
             self.flights.not_sent(left);
-            self.lanes[burst.subflow.index()].backlog.not_sent(left.len());
+            let lane = &mut self.lanes[burst.subflow.index()];
+            lane.backlog.not_sent(left.len());
+            lane.spare.not_sent(left.len());
         }
     }
 }

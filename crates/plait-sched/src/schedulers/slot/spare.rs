@@ -59,6 +59,11 @@ impl Spare {
         (budget.rate > 0 && self.until <= now + WINDOW) || is_worth()
     }
 
+    /// Notes that `len` bytes were not sent after all.
+    pub(super) fn not_sent(&mut self, len: u64) {
+        self.sent = self.sent.saturating_sub(len);
+    }
+
     /// Notes a copy of `len` bytes.
     pub(super) fn on_copied(&mut self, now: Time, len: u64, budget: Budget) {
         self.until = self.until.max(now) + time_for(len, budget.rate);
