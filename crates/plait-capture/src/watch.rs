@@ -2,11 +2,8 @@
 //! nothing is kept for the others.
 
 use crate::document::ConnectionReport;
-use crate::limits::{AckEvent, DataEvent};
-use std::collections::VecDeque;
+use crate::limits::{AckEvent, DataEvent, UnderWay};
 
-/// Largest number of acknowledgements on their way to the sender.
-const MAX_WAITING: usize = 65_536;
 /// Larger windows stand for one of an unknown scale, in bytes: TCP has none of more than 1 GB.
 const MAX_WINDOW: i64 = 1 << 31;
 
@@ -85,8 +82,7 @@ impl Outstanding {
 pub(crate) struct Watched {
     pub(crate) side: usize,
     began: Option<i64>,
-    /// Acknowledgements that the sender does not have yet, in the order of time.
-    waiting: VecDeque<AckEvent>,
+    under_way: UnderWay,
     whole: Outstanding,
     paths: Vec<Outstanding>,
     /// Right edge of the receive window.
@@ -99,7 +95,7 @@ impl Watched {
         Watched {
             side,
             began: None,
-            waiting: VecDeque::new(),
+            under_way: UnderWay::default(),
             whole: Outstanding::default(),
             paths: Vec::new(),
             edge: None,
@@ -148,11 +144,7 @@ impl Watched {
     /// Takes an acknowledgement, which has the time at which the sender gets it.
     pub(crate) fn on_ack(&mut self, event: &AckEvent) {
         self.advance(event.packet.at_ns);
-        let at = self.waiting.partition_point(|waiting| waiting.at_ns <= event.at_ns);
-        self.waiting.insert(at, *event);
-        if self.waiting.len() > MAX_WAITING {
-            self.waiting.pop_front().iter().for_each(|first| self.acked(first));
-        }
+        self.under_way.add(*event);
     }
 
     /// Takes a round trip that the capture shows at the receiver.
@@ -162,8 +154,7 @@ impl Watched {
     }
 
     fn advance(&mut self, now: i64) {
-        while let Some(event) = self.waiting.front().copied().filter(|it| it.at_ns <= now) {
-            self.waiting.pop_front();
+        while let Some(event) = self.under_way.arrived(now) {
             self.acked(&event);
         }
     }

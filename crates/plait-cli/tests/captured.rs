@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 
-fn plait(args: &[&str]) -> Output {
+pub(crate) fn plait(args: &[&str]) -> Output {
     Command::new(PLAIT).args(args).output().unwrap()
 }
 
@@ -22,7 +22,11 @@ fn file(name: &str) -> PathBuf {
 
 /// Makes a run and returns its capture.
 fn captured(name: &str, run: &str) -> PathBuf {
-    let pcap = file(name);
+    capture_of(run, file(name))
+}
+
+/// Makes a run, and returns its capture, which is the file `pcap`.
+pub(crate) fn capture_of(run: &str, pcap: PathBuf) -> PathBuf {
     let words = run.split_whitespace().chain(["--pcap", pcap.to_str().unwrap()]);
     let output = plait(&["run"].into_iter().chain(words).collect::<Vec<_>>());
     assert!(output.status.success(), "{run}: {}", String::from_utf8_lossy(&output.stderr));

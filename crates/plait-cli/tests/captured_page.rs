@@ -1,13 +1,13 @@
 //! The page of `plait explain CAPTURE --html`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use crate::captured::{capture_of, plait};
 use crate::run_files::{check_alone, check_elements, numbers};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 /// A run with an outage, as in docs/explain-capture.md.
 const OUTAGE: &str = "--path wifi:rate=20mbit,rtt=22ms,down=1s..3s --path lte:rate=10mbit,rtt=60ms \
                       --workload download:8MB";
@@ -18,17 +18,8 @@ fn file(name: &str) -> PathBuf {
     dir.join(name)
 }
 
-fn plait(args: &[&str]) -> Output {
-    Command::new(PLAIT).args(args).output().unwrap()
-}
-
-/// Makes a run and returns its capture.
 fn captured(name: &str, run: &str) -> PathBuf {
-    let pcap = file(name);
-    let words = run.split_whitespace().chain(["--pcap", pcap.to_str().unwrap()]);
-    let output = plait(&["run"].into_iter().chain(words).collect::<Vec<_>>());
-    assert!(output.status.success(), "{run}: {}", String::from_utf8_lossy(&output.stderr));
-    pcap
+    capture_of(run, file(name))
 }
 
 /// Explains files with a page. Returns what the command writes, and the page.
@@ -213,17 +204,19 @@ fn the_flag_is_refused_where_it_cannot_be_followed() {
     let same = file("same.html");
     let same = same.to_str().unwrap();
     let run = ["--path", "wifi-home", "--path", "lte-att", "--workload", "download:64kB"];
-    let cases: [(Vec<&str>, &str); 4] = [
-        (vec![pcap, "--html", pcap], "it is the capture"),
+    let cases: [(Vec<&str>, &str); 5] = [
+        (vec![pcap, "--html", pcap], "--html: `PCAP`: it is the capture"),
         (vec![pcap, "--html", same, "--output", same], "--output names the same file"),
-        (vec![pcap, "--html", "/no/such/dir/page.html"], "/no/such/dir/page.html"),
-        ([&run[..], &["--html", same]].concat(), "it needs a capture"),
+        (vec![pcap, "--html", "/no/such/dir/page.html"], "--html: `/no/such/dir/page.html`"),
+        (vec!["missing.pcapng", "--html", same], "RUN: `missing.pcapng`: there is no such file"),
+        ([&run[..], &["--html", same]].concat(), "--html: `SAME`: it needs a capture"),
     ];
     for (args, problem) in cases {
         let output = plait(&[&["explain"], &args[..]].concat());
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}: {error}");
-        assert!(error.contains("--html: ") && error.contains(problem), "{args:?}: {error}");
+        let problem = problem.replace("PCAP", pcap).replace("SAME", same);
+        assert!(error.contains(&problem), "{args:?}: {error}");
         assert!(!Path::new(same).exists(), "{args:?}");
     }
     assert!(plait(&["explain", pcap]).status.success(), "the capture is unchanged");

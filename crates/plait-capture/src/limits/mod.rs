@@ -6,20 +6,18 @@
 mod dry;
 mod path;
 mod period;
+mod under_way;
 mod waits;
 
 pub(crate) use path::PathLimits;
 pub(crate) use period::{Label, Log, Period, Stall};
+pub(crate) use under_way::UnderWay;
 
 use crate::data_level::{DataLevel, UNKNOWN_WINDOW};
 use crate::held::Held;
 use crate::subflow::Mark;
 use dry::NewData;
-use std::collections::VecDeque;
 use waits::{Lost, Waits};
-
-/// Largest number of acknowledgements on their way to the sender.
-const MAX_QUEUED: usize = 65_536;
 
 /// A segment with payload.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +72,7 @@ struct Ceiling {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Limits {
     pub(crate) paths: Vec<PathLimits>,
-    queue: VecDeque<AckEvent>,
+    under_way: UnderWay,
     pub(crate) log: Log,
     /// Time up to which all paths are charged.
     now: i64,
@@ -233,18 +231,12 @@ impl Limits {
             return;
         }
         self.apply_until(event.packet.at_ns, data);
-        let at = self.queue.partition_point(|queued| queued.at_ns <= event.at_ns);
-        self.queue.insert(at, event);
-        if self.queue.len() > MAX_QUEUED {
-            let first = self.queue.front().map_or(event.at_ns, |first| first.at_ns);
-            self.advance(first, event.packet, data);
-        }
+        self.under_way.add(event);
     }
 
     /// Applies the acknowledgements that the sender has at `now`.
     fn apply_until(&mut self, now: i64, data: &DataLevel) {
-        while let Some(event) = self.queue.front().copied().filter(|event| event.at_ns <= now) {
-            self.queue.pop_front();
+        while let Some(event) = self.under_way.arrived(now) {
             self.charge(event.at_ns, event.packet, data);
             self.apply(&event);
         }
@@ -431,8 +423,9 @@ impl Limits {
         if self.began.is_none() {
             return;
         }
-        let last = self.queue.back().map_or(end, |event| event.at_ns.max(end));
-        self.advance(last, self.queue.back().map_or(self.packet, |event| event.packet), data);
+        let last = self.under_way.last().copied();
+        let packet = last.map_or(self.packet, |event| event.packet);
+        self.advance(last.map_or(end, |event| event.at_ns.max(end)), packet, data);
         let complete = self.acked >= self.next && self.finished > 0;
         let end = if complete { self.finished } else { self.now };
         self.finished = end;
@@ -467,7 +460,7 @@ mod tests {
                 packet: mark(nth * ms),
             };
             limits.on_ack(ack, &data);
-            assert!(limits.queue.len() <= 21, "{}", limits.queue.len());
+            assert!(limits.under_way.len() <= 21, "{}", limits.under_way.len());
         }
         limits.finish(2_000 * ms, &data);
         assert_eq!(limits.finished, ms + delay);

@@ -99,6 +99,9 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.run.iter().any(|file| names_capture(file)) {
         return args.explain_captures(console);
     }
+    if args.run.iter().any(|file| !file.exists()) {
+        args.asked()?;
+    }
     if args.what_if.is_some() {
         return Err(Failure::Usage(
             "--what-if: it needs a capture\n  allowed: plait explain CAPTURE --what-if ecf,blest; of a \

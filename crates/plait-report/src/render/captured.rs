@@ -231,9 +231,9 @@ fn in_incident(path: &KernelPath) -> String {
     line
 }
 
-/// Describes the decisions of the kernel's scheduler.
-fn decisions(kernel: &KernelReport, width: usize) -> String {
-    let line = format!(
+/// Returns the sentences about the decisions of the kernel's scheduler, and the notes.
+pub(crate) fn kernel_sentences(kernel: &KernelReport) -> Vec<String> {
+    let mut sentences = vec![format!(
         "The kernel decided {} times ({}); after {} decisions no path got data. The clock of the capture is that of \
          the trace plus {:.6} s (drift {} ppm): {} % of the decisions are next to a packet.",
         kernel.decisions,
@@ -242,18 +242,19 @@ fn decisions(kernel: &KernelReport, width: usize) -> String {
         kernel.offset_s,
         figure(kernel.drift_ppm),
         figure(kernel.matched_percent),
-    );
-    let mut text = indented(&line, width);
+    )];
     if kernel.left_out_lines > 0 {
-        let line = format!(
-            "{} of {} lines fit no path and are left out.",
-            kernel.left_out_lines, kernel.lines
-        );
-        text.push_str(&indented(&line, width));
+        let (left_out, lines) = (kernel.left_out_lines, kernel.lines);
+        sentences.push(format!("{left_out} of {lines} lines fit no path and are left out."));
     }
-    for note in &kernel.notes {
-        text.push_str(&indented(note, width));
-    }
+    sentences.extend(kernel.notes.iter().cloned());
+    sentences
+}
+
+/// Describes the decisions of the kernel's scheduler.
+fn decisions(kernel: &KernelReport, width: usize) -> String {
+    let sentences = kernel_sentences(kernel);
+    let mut text: String = sentences.iter().map(|line| indented(line, width)).collect();
     let number = |title: &str, rank: u8| Column::new(title, Align::Right).dispensable(rank);
     let mut table = Table::new(vec![
         Column::new("kernel", Align::Left),

@@ -17,7 +17,7 @@ mod timeline;
 pub(crate) use bars::bar;
 pub use bars::chart;
 pub use captured::{captured, explained_run};
-pub(crate) use captured::{ends, link, summary};
+pub(crate) use captured::{ends, kernel_sentences, link, summary};
 pub use explain::explained;
 pub use table::{Align, Column, Emphasis, Table, csv, fold, wrap};
 pub use timeline::{Cause, PathCounters, PathSeries, Timeline};

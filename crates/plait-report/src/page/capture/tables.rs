@@ -3,7 +3,7 @@
 use super::super::escaped;
 use super::super::tables::{Cell, cells, table};
 use super::named;
-use crate::render::{bytes, ends, figure, link, millis, percent};
+use crate::render::{bytes, ends, figure, kernel_sentences, link, millis, percent};
 use plait_capture::{
     CaptureExplanation, ConnectionReport, FileKind, FileReport, IncidentReport, KernelPath,
     KernelReport, PacketId, PathReport, Place,
@@ -265,21 +265,7 @@ fn data(page: &mut String, connection: &ConnectionReport) {
 fn decisions(page: &mut String, kernel: &KernelReport) {
     let rows = kernel.paths.iter().map(kernel_row).collect();
     table(page, "The kernel\u{2019}s decisions", &KERNEL, rows);
-    let line = format!(
-        "{} decisions, of {}; after {} of them no path got data. The clock of the capture is that of the \
-         trace plus {:.6} s (drift {} ppm): {} % of the decisions are next to a packet. {} of {} lines fit no \
-         path and are left out.",
-        kernel.decisions,
-        kernel.file,
-        kernel.nothing_sent,
-        kernel.offset_s,
-        figure(kernel.drift_ppm),
-        figure(kernel.matched_percent),
-        kernel.left_out_lines,
-        kernel.lines,
-    );
-    hint(page, &line);
-    kernel.notes.iter().for_each(|note| hint(page, note));
+    kernel_sentences(kernel).iter().for_each(|sentence| hint(page, sentence));
 }
 
 fn hint(page: &mut String, text: &str) {
