@@ -145,15 +145,14 @@ impl Endpoint {
         let fin = segment.flags.has(Flags::FIN) && !syn;
         let seq = WireSeq(segment.seq);
         let end = seq.plus(segment.payload.len());
-        if !syn && segment.flags.has(Flags::ACK) && !remnant.ack().is_before(seq) {
+        let in_order = !syn && segment.flags.has(Flags::ACK) && !remnant.ack().is_before(seq);
+        if in_order {
             remnant.note_stamp(segment);
         }
-        if remnant.is_half_closed() && fin && end == remnant.ack() && segment.flags.has(Flags::ACK)
-        {
-            let mut remnant = *remnant;
-            remnant.on_fin(now);
-            self.answers.push_back(remnant.acknowledgement(now, address));
-            self.remnants.add(address, remnant);
+        let mut later = *remnant;
+        if in_order && later.takes(now, end, fin) {
+            self.answers.push_back(later.acknowledgement(now, address));
+            self.remnants.add(address, later);
             return true;
         }
         // A retransmission must be acknowledged again; a bare acknowledgement must not.

@@ -9,6 +9,7 @@ use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::remnant::{Remnant, WaitingSubflow};
 use crate::tcp::address::Address;
+use crate::tcp::remembered::Remembered;
 use crate::tcp::state::{State, Step};
 use crate::tcp::subflow::{ClosedSubflow, Subflow};
 use crate::tcp::timer::Timer;
@@ -159,7 +160,7 @@ impl Paths {
         ResetMeans::Gone
     }
 
-    /// Returns the remnants of waiting subflows.
+    /// Returns the remnants of waiting subflows, which leave their values in the path memory.
     pub(crate) fn remnants(
         &mut self,
         ctx: &mut Context<'_>,
@@ -172,11 +173,11 @@ impl Paths {
             if state == State::Closed {
                 continue;
             }
-            let until = self.subflows[id].timers().at(Timer::TimeWait);
-            let ack_pending = self.subflows[id].pending().ack();
+            Remembered(subflow).leave_at_wait(ctx);
+            let (until, ack_pending) =
+                (subflow.timers().at(Timer::TimeWait), subflow.pending().ack());
             let last = self.writer(ctx, data, id).pure_ack();
-            let half_closed = state == State::FinWait2;
-            let remnant = Remnant::new(&last.segment, clock, half_closed, until);
+            let remnant = Remnant::new(&last.segment, clock, state == State::FinWait2, until);
             let answer = Some(last).filter(|_| ack_pending);
             remnants.push(WaitingSubflow { address, remnant, answer });
         }

@@ -94,11 +94,22 @@ impl Remnant {
         newer && !self.half_closed
     }
 
-    /// Notes the peer's FIN, which is acknowledged now: the wait starts.
-    pub(crate) fn on_fin(&mut self, now: Time) {
-        self.ack = self.ack.plus(1);
-        (self.half_closed, self.until) = (false, now + TIME_WAIT);
-        self.answers_at = now + FIN_INTERVAL;
+    /// Takes in a segment in order whose payload is up to `end`. Returns true if it has payload or a FIN that is new,
+    /// and so must be acknowledged.
+    ///
+    /// Another subflow has carried the same data, so the payload is dropped. The FIN starts the wait.
+    pub(crate) fn takes(&mut self, now: Time, end: WireSeq, fin: bool) -> bool {
+        let new = self.ack.is_before(end);
+        if !self.half_closed || end.is_before(self.ack) || !(new || fin) {
+            return false;
+        }
+        self.ack = end;
+        if fin {
+            self.ack = end.plus(1);
+            (self.half_closed, self.until) = (false, now + TIME_WAIT);
+            self.answers_at = now + FIN_INTERVAL;
+        }
+        true
     }
 
     /// Returns true if a segment may be answered now, and counts the answer. `fin` is set if the

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::path_memory::{Learner, PathSample};
 use crate::tcp::sender::Sender;
+use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use plait_sched::{CaState, Notice};
 
@@ -44,6 +45,14 @@ impl Remembered<'_> {
         let Some((memory, key)) = ctx.memory_of(path, server) else { return };
         let (subflow, received) = (self.0.id, self.0.rx.taken_in());
         memory.learn(now, key, Learner { conn, subflow, received, over }, self.sample());
+    }
+
+    /// Leaves the values of a subflow that becomes a remnant, if the peer's FIN has not arrived. Otherwise
+    /// the FIN has made it leave them.
+    pub(crate) fn leave_at_wait(&self, ctx: &mut Context<'_>) {
+        if self.0.state() == State::FinWait2 && self.0.status().joined() {
+            self.leave(ctx, true);
+        }
     }
 
     fn sample(&self) -> PathSample {

@@ -3,8 +3,9 @@
 use crate::harness::{MSS, Script, multipath, plain, spec};
 use crate::segment::{ACK, FIN, PSH, RST, SYN, want};
 use plait_base::{PathId, Span, Time};
-use plait_core::{Config, ConnectionState, Detail, Event};
+use plait_core::{Config, ConnectionState, Detail, Event, MemorySettings, PathName};
 use plait_wire::{Flags, Options, Segment};
+use std::net::IpAddr;
 
 const FULL: u64 = MSS as u64;
 
@@ -212,6 +213,53 @@ fn a_remnant_answers_for_its_connection() {
         assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
         assert!(!s.endpoint.uses_path(PathId(0)));
     }
+}
+
+/// R57, R59: the peer's data and FIN on one subflow were lost, and the data has arrived on the other one. The remnant
+/// acknowledges what is repeated, so that the peer can close the subflow. The path memory has the values of both
+/// subflows, although neither has ended.
+#[test]
+fn a_remnant_lets_the_peer_repeat_data() {
+    let mut s = Script::open_server(multipath(), 2);
+    s.endpoint.remember_paths(&MemorySettings::default());
+    let memory = s.endpoint.path_memory().unwrap();
+    for path in 0..2 {
+        let [own, theirs] = [1, 2].map(|last| IpAddr::from([10, 0, path as u8, last]));
+        memory.name(PathId(path), PathName { own: Some(own), theirs });
+    }
+    s.send(s.tx(1).data(0, 200));
+    s.send(s.tx(1).seq(201).data_fin(200));
+    s.skip(200);
+    s.finish();
+    s.endpoint.release(s.now, s.id).unwrap();
+    s.data_rcv = 1;
+    s.lose_all();
+    s.ack(0, 1, 1);
+    s.ack(1, 1, 1);
+    s.lose_all();
+    s.ack(0, 2, 1);
+    s.ack(1, 2, 1);
+    s.expect_nothing();
+    assert_eq!(s.endpoint.kept(), 2);
+    assert_eq!(s.endpoint.path_memory().unwrap().entries(s.now).len(), 2);
+    s.send(s.tx(0).seq(1).data(0, 100));
+    s.expect(want(0, ACK).seq(2).ack(101).dack(201).len(0));
+    // It keeps no data that is ahead.
+    s.after(600);
+    s.send(s.tx(0).seq(151).data(150, 50));
+    s.expect(want(0, ACK).seq(2).ack(101));
+    // The answer comes at once, for progress ends the peer's timeouts.
+    s.send(s.tx(0).seq(51).data(50, 100));
+    s.expect(want(0, ACK).seq(2).ack(151));
+    let mut last = s.tx(0).seq(151).data(150, 50);
+    last.flags = FIN;
+    s.send(last);
+    s.expect(want(0, ACK).seq(2).ack(202).dack(201));
+    // The wait begins with the FIN.
+    s.after(60_000 - 1);
+    assert_eq!(s.endpoint.kept(), 1);
+    s.after(1);
+    assert_eq!((s.endpoint.kept(), s.endpoint.poll_timeout()), (0, Time::NEVER));
 }
 
 /// R59, R60: an exact reset removes a remnant. A newer SYN reuses its address, with sequence
