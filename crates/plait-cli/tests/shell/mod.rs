@@ -41,6 +41,7 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("a_command_that_ignores_signals_is_ended_with_its_shell/{signal}");
         trials.push(Trial::test(name, move || stubborn(signal)));
     }
+    trials.push(Trial::test("a_command_of_a_shell_can_handle_a_signal", handled));
     trials
 }
 
@@ -230,6 +231,20 @@ fn stubborn(signal: &str) -> Result<(), Failed> {
     let _input = shell.running.stdin.take();
     net::run(&format!("kill -{signal} {}", shell.running.id()));
     assert_eq!(shell.running.wait()?.code(), Some(137));
+    await_state(&before);
+    Ok(())
+}
+
+/// The command handles the signal: it writes its result and ends with a code of its own.
+fn handled() -> Result<(), Failed> {
+    let result = file("shell-handled.txt");
+    let before = settled();
+    let first = format!("trap 'sleep 0.2; echo done >{}; exit 9' INT", result.display());
+    let mut shell = Shell::start(&["--path", "wifi:rate=16mbit,rtt=20ms"], &first)?;
+    let _input = shell.running.stdin.take();
+    net::run(&format!("kill -INT {}", shell.running.id()));
+    assert_eq!(shell.running.wait()?.code(), Some(9));
+    assert_eq!(fs::read_to_string(result)?, "done\n");
     await_state(&before);
     Ok(())
 }
