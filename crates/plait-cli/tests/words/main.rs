@@ -117,6 +117,33 @@ fn links_of_pages_lead_to_a_file_and_a_heading() {
     none(&links::judge(&tree::files("md"), &tree::paths()));
 }
 
+/// Returns the places of lines that a merge left in a text: both versions of a passage, and what divides them.
+fn marks_of_a_merge(file: &str, text: &str) -> Vec<String> {
+    let begins = |line: &str| line.starts_with(&"<".repeat(7)) || line.starts_with(&">".repeat(7));
+    let lines = text.lines().enumerate().filter(|(_, line)| begins(line));
+    lines.map(|(at, _)| format!("{file}:{}: a merge has left this line", at + 1)).collect()
+}
+
+#[test]
+fn no_file_has_the_marks_of_a_merge() {
+    let mut found = Vec::new();
+    for path in tree::paths() {
+        // Some files are no text.
+        if let Ok(text) = std::fs::read_to_string(tree::root().join(&path)) {
+            found.extend(marks_of_a_merge(&path, &text));
+        }
+    }
+    none(&found);
+}
+
+#[test]
+fn the_marks_of_a_merge_are_found() {
+    let text =
+        format!("a\n{} one\nb\n{}\nc\n{} two\n", "<".repeat(7), "=".repeat(7), ">".repeat(7));
+    assert_eq!(marks_of_a_merge("x", &text).len(), 2);
+    assert_eq!(marks_of_a_merge("x", "a <<<<<<< b\n======\n"), [""; 0]);
+}
+
 /// The compiler refuses public items without a comment, in every crate.
 #[test]
 fn public_items_have_a_summary() {
