@@ -61,6 +61,8 @@ fn acks(c: &mut Criterion) {
                         min_rtt: srtt,
                         cwnd_limited: true,
                         round,
+                        acked: 0,
+                        sent: 0,
                     };
                     if windows[0].couples() {
                         let mut all = [start[0]; 8];

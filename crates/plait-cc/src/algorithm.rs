@@ -21,6 +21,10 @@ pub struct Ack {
     /// True for the first acknowledgement of a round trip, which covers data sent after the last
     /// round trip began.
     pub round: bool,
+    /// Bytes acknowledged in order since the subflow began, this acknowledgement included.
+    pub acked: u64,
+    /// Bytes sent since the subflow began, without repetitions, when this acknowledgement arrived.
+    pub sent: u64,
 }
 
 /// The computation of congestion avoidance. Its owner, [`Congestion`](crate::Congestion), keeps

@@ -501,7 +501,17 @@ mod tests {
         let ms = Span::from_millis;
         let (rtt, srtt, min_rtt) = (Some(ms(20)), ms(20), ms(20));
         let now = Time::ZERO + ms(20);
-        let ack = Ack { now, bytes, rtt, srtt, min_rtt, cwnd_limited: true, round: false };
+        let ack = Ack {
+            now,
+            bytes,
+            rtt,
+            srtt,
+            min_rtt,
+            cwnd_limited: true,
+            round: false,
+            acked: 0,
+            sent: 0,
+        };
         let own = [cc.flow(Some(srtt), true)];
         cc.on_ack(&ack, Flows { all: &own, own: 0 });
     }

@@ -15,7 +15,7 @@
 //! let srtt = Span::from_millis(20);
 //! let now = Time::ZERO;
 //! let ack = Ack { now, bytes: 1460, rtt: None, srtt, min_rtt: srtt, cwnd_limited: true,
-//!     round: false };
+//!     round: false, acked: 0, sent: 0 };
 //! let all = [window.flow(Some(srtt), true)];
 //! window.on_ack(&ack, Flows { all: &all, own: 0 });
 //! assert_eq!(window.cwnd(), 16_060);

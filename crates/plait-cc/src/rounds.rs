@@ -56,6 +56,8 @@ impl Iterator for Rounds {
                 min_rtt: Span::ZERO,
                 cwnd_limited: true,
                 round: false,
+                acked: 0,
+                sent: 0,
             };
             for _ in 0..window {
                 self.congestion.on_ack(&ack, Flows { all: &[], own: 0 });

@@ -96,6 +96,8 @@ fn apply(congestion: &mut Congestion, event: &Event, now: Time, flows: Flows<'_>
                 min_rtt: srtt,
                 cwnd_limited: limited,
                 round,
+                acked: 0,
+                sent: 0,
             };
             congestion.on_ack(&ack, flows);
         }

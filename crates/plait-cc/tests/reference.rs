@@ -165,6 +165,8 @@ fn grown(spec: &str, all: &[Flow], own: usize, bytes: u64) -> u64 {
         min_rtt: srtt,
         cwnd_limited: true,
         round: false,
+        acked: 0,
+        sent: 0,
     };
     // The ACK itself extends the loss interval before the formula is applied.
     congestion.on_ack(&ack, Flows { all, own });
@@ -397,6 +399,8 @@ proptest! {
                     // own.
                     cwnd_limited: limited && last && !slow,
                     round: last,
+                    acked: 0,
+                    sent: 0,
                 };
                 congestion.on_ack(&ack, Flows { all: &all, own: 0 });
             }
@@ -467,6 +471,8 @@ proptest! {
                     min_rtt: srtt,
                     cwnd_limited: true,
                     round: false,
+                    acked: 0,
+                    sent: 0,
                 };
                 congestion.on_ack(&ack, flows);
                 plain.ack(secs, 2.0);
@@ -547,6 +553,8 @@ proptest! {
             min_rtt: srtt,
             cwnd_limited: true,
             round: false,
+            acked: 0,
+            sent: 0,
         };
         congestion.on_ack(&ack, Flows { all: &[flow], own: 0 });
         let (mut w, mut rest) = (cwnd as f64, bytes as f64);

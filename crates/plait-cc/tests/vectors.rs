@@ -164,6 +164,8 @@ fn check_wvegas(inputs: &Value, expect: &Value, _: &str) -> Result<(), Failed> {
             min_rtt: base,
             cwnd_limited: round && sample == rtt,
             round,
+            acked: 0,
+            sent: 0,
         };
         congestion.on_ack(&ack, Flows { all: &all, own: 0 });
     }

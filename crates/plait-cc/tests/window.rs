@@ -35,7 +35,17 @@ fn flow(cwnd: u64, rtt_ms: u64) -> Flow {
 }
 
 fn ack(now: Time, bytes: u64, rtt: Span) -> Ack {
-    Ack { now, bytes, rtt: Some(rtt), srtt: rtt, min_rtt: rtt, cwnd_limited: true, round: false }
+    Ack {
+        now,
+        bytes,
+        rtt: Some(rtt),
+        srtt: rtt,
+        min_rtt: rtt,
+        cwnd_limited: true,
+        round: false,
+        acked: 0,
+        sent: 0,
+    }
 }
 
 const RTT: Span = Span::from_millis(50);

@@ -49,6 +49,9 @@ pub(crate) struct Host {
     /// Time at which the work on the last segment ends; `None` once the host was called then.
     working: Option<Time>,
     pub(crate) app_log: Vec<AppEvent>,
+    /// It sends what it owes before its apps run, as a kernel does. So a server acknowledges a request before it
+    /// answers.
+    pub(crate) sends_first: bool,
     /// Used by clients only.
     pub(crate) changes: PathChanges,
     /// Time at which a client opens its next connection.
@@ -68,6 +71,7 @@ impl Host {
             own_wake: Time::NEVER,
             working: None,
             app_log: Vec::new(),
+            sends_first: false,
             changes: PathChanges::default(),
             next_dial: Time::NEVER,
         }

@@ -40,8 +40,10 @@ const ACK_DELAY: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
     rule: Rule,
-    /// The next acknowledgement begins a round.
-    round_is_over: bool,
+    /// The first acknowledgement beyond this number of bytes begins a round.
+    round_end: u64,
+    /// Bytes sent at the last acknowledgement.
+    sent: u64,
     /// Slow start has ended. The rule applies again after a timeout.
     found: bool,
     least: Span,
@@ -57,7 +59,8 @@ impl Train {
     pub(super) const fn new(rule: Rule) -> Train {
         Train {
             rule,
-            round_is_over: false,
+            round_end: 0,
+            sent: 0,
             found: false,
             least: Span::MAX,
             round_start: Time::ZERO,
@@ -74,7 +77,10 @@ impl Train {
         if self.found {
             return Growth::Full;
         }
-        if self.round_is_over {
+        self.sent = ack.sent;
+        // It is the first one of a round. The last one of a round acknowledges just what was sent.
+        let begins = ack.acked > self.round_end;
+        if begins && self.rule.fine {
             self.begin_round(ack.now);
         }
         let settling = self.avoidance.is_some_and(|since| ack.now.since(since) < SETTLING);
@@ -82,10 +88,7 @@ impl Train {
             self.least = self.least.min(rtt);
             self.found = segments >= LOW_WINDOW && self.judge(ack.now, rtt);
         }
-        if self.rule.fine {
-            // The round ends here, and the next acknowledgement begins a new one.
-            self.round_is_over = ack.round;
-        } else if ack.round && ack.cwnd_limited {
+        if begins && !self.rule.fine && ack.cwnd_limited {
             self.begin_round(ack.now);
         }
         if self.found { Growth::End } else { Growth::Full }
@@ -100,13 +103,13 @@ impl Train {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
-        *self = Train::new(self.rule);
+        *self = Train { sent: self.sent, ..Train::new(self.rule) };
         self.begin_round(now);
     }
 
     fn begin_round(&mut self, now: Time) {
         (self.round_start, self.last_ack) = (now, now);
-        (self.round_least, self.samples) = (Span::MAX, 0);
+        (self.round_least, self.samples, self.round_end) = (Span::MAX, 0, self.sent);
     }
 
     fn judge(&mut self, now: Time, rtt: Span) -> bool {
@@ -153,17 +156,24 @@ mod tests {
     struct Flow {
         train: Train,
         now: Time,
+        acked: u64,
     }
 
     impl Flow {
         fn new(divisor: u64) -> Flow {
             let rule = if divisor == 16 { Rule::LINUX_3 } else { Rule::LINUX_4 };
-            Flow { train: Train::new(rule), now: Time::ZERO + Span::from_secs(5) }
+            Flow::of(rule)
+        }
+
+        fn of(rule: Rule) -> Flow {
+            Flow { train: Train::new(rule), now: Time::ZERO + Span::from_secs(5), acked: 0 }
         }
 
         /// Applies an acknowledgement `after` milliseconds, with an RTT in milliseconds.
         fn ack(&mut self, after: u64, rtt: u64, round: bool, segments: u64) -> Growth {
             self.now += Span::from_millis(after);
+            // More than was sent when the round began.
+            self.acked += if round { 1_000 } else { 1 };
             let rtt = Span::from_millis(rtt);
             let ack = Ack {
                 now: self.now,
@@ -173,6 +183,8 @@ mod tests {
                 min_rtt: rtt,
                 cwnd_limited: true,
                 round,
+                acked: self.acked,
+                sent: self.acked + 500,
             };
             self.train.on_ack(&ack, segments)
         }
@@ -261,5 +273,39 @@ mod tests {
         flow.train.on_avoidance(flow.now);
         flow.train.on_loss();
         assert_eq!(flow.round(30, 2, 20), Some(6));
+    }
+
+    /// Linux 6.18: acknowledgements of ten segments, of twenty, and of forty, with gaps of 1.5 ms. The last one of a round
+    /// acknowledges all that was sent, so the next round begins only with the one after it. Its train ends slow start after
+    /// half of the RTT of 60 ms and of 1 ms.
+    #[test]
+    fn a_round_begins_beyond_what_was_sent() {
+        let mut train = Train::new(Rule::LINUX_6);
+        let (mut acked, mut found) = (0, None);
+        for (round, begins_at, count, gap) in
+            [(1, 120_000, 10, 1_500), (2, 183_000, 20, 1_500), (3, 246_500, 40, 1_500)]
+        {
+            for it in 0..count {
+                acked += 1;
+                let rtt = Span::from_millis(60);
+                let ack = Ack {
+                    now: Time::ZERO + Span::from_micros(begins_at + it * gap),
+                    bytes: 1,
+                    rtt: Some(rtt),
+                    srtt: rtt,
+                    min_rtt: rtt,
+                    cwnd_limited: true,
+                    round: false,
+                    acked,
+                    // Each acknowledgement lets two segments follow; the first window has ten.
+                    sent: 10 + 2 * (acked - 1),
+                };
+                if train.on_ack(&ack, 20) == Growth::End {
+                    found.get_or_insert((round, it));
+                }
+            }
+        }
+        // 21 gaps last 31.5 ms.
+        assert_eq!(found, Some((3, 21)));
     }
 }

@@ -153,22 +153,12 @@ pub struct KernelBuffers {
     pub most_rcvbuf: u64,
     /// Largest send buffer of a subflow (`net.ipv4.tcp_wmem`, third number).
     pub most_sndbuf: u64,
-    /// Linux takes a sample of the round trip only from the first segment with an echoed timestamp,
-    /// and only if it is full (`tcp_rcv_rtt_measure_ts`). If true, the same is done here. Data after
-    /// an acknowledgement with the same echo then gives no sample, and the receive buffer grows
-    /// later. If false, the first full segment with the echo gives the sample.
-    pub strict_samples: bool,
 }
 
 impl KernelBuffers {
-    /// The defaults of Linux 6.18, without [`KernelBuffers::strict_samples`]. With it, the
-    /// simulated times are further from those of a kernel that also sends.
-    pub const LINUX_6_18: KernelBuffers = KernelBuffers {
-        first_rcvbuf: 131_072,
-        most_rcvbuf: 32 << 20,
-        most_sndbuf: 4 << 20,
-        strict_samples: false,
-    };
+    /// The defaults of Linux 6.18.
+    pub const LINUX_6_18: KernelBuffers =
+        KernelBuffers { first_rcvbuf: 131_072, most_rcvbuf: 32 << 20, most_sndbuf: 4 << 20 };
 }
 
 /// Rules of the Linux kernel for handshakes, the data level and the congestion window that plait's own

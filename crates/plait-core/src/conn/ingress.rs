@@ -229,7 +229,7 @@ impl Connection {
             self.data.judge(&self.paths.spec.config, &mut self.notices);
             self.data.on_syn_window(segment);
         }
-        self.paths.on_handshake_answered(ctx.now, id);
+        self.paths.on_handshake_answered(&mut self.data, ctx.now, id);
         self.size_segments(id);
         if !is_join || self.paths.await_fourth_ack(&mut self.data, ctx.now, id) {
             self.subflow_up(ctx, id);
@@ -290,7 +290,7 @@ impl Connection {
 
     /// Completes the handshake of the subflow `id`.
     fn subflow_answered(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
-        self.paths.on_handshake_answered(ctx.now, id);
+        self.paths.on_handshake_answered(&mut self.data, ctx.now, id);
         self.size_segments(id);
         self.subflow_up(ctx, id);
     }

@@ -74,6 +74,15 @@ impl DataLevel {
         self.window.update(Dsn::ZERO, u64::from(syn.window));
     }
 
+    /// Notes that the handshake of a subflow is over.
+    pub(crate) fn on_handshake(&mut self, now: Time) {
+        if self.plain()
+            && let Some(memory) = self.recv.memory()
+        {
+            memory.begin_plain(now);
+        }
+    }
+
     /// Returns true if the connection is plain TCP.
     pub(crate) fn plain(&self) -> bool {
         self.agreed.mode() == Mode::Plain

@@ -174,11 +174,10 @@ impl Paths {
                 continue;
             }
             Remembered(subflow).leave_at_wait(ctx);
-            let (until, ack_pending) =
-                (subflow.timers().at(Timer::TimeWait), subflow.pending().ack());
+            let (until, owes) = (subflow.timers().at(Timer::TimeWait), subflow.pending().ack());
             let last = self.writer(ctx, data, id).pure_ack();
             let remnant = Remnant::new(&last.segment, clock, state == State::FinWait2, until);
-            let answer = Some(last).filter(|_| ack_pending);
+            let answer = owes.then_some(last);
             remnants.push(WaitingSubflow { address, remnant, answer });
         }
         remnants

@@ -245,8 +245,9 @@ impl Paths {
     }
 
     /// Establishes the subflow `id`, takes the RTT of its handshake, and stops its timer.
-    pub(crate) fn on_handshake_answered(&mut self, now: Time, id: SubflowId) {
+    pub(crate) fn on_handshake_answered(&mut self, data: &mut DataLevel, now: Time, id: SubflowId) {
         self.subflows[id].establish(now);
+        data.on_handshake(now);
     }
 
     /// Handles the peer's SYN/ACK in SYN-RECEIVED after a simultaneous SYN. Returns true if both

@@ -148,6 +148,8 @@ impl Sender {
                 && !capped
                 && self.cwnd_validation.limited(self.cc.in_slow_start(), cwnd),
             round,
+            acked: self.tx.una().get(),
+            sent: self.tx.nxt().get(),
         };
         self.cc.on_ack(&ack, flows);
         if self.cc.cwnd() > self.limits.rec_cwnd {

@@ -345,22 +345,22 @@ impl Scenario {
     pub fn receiving(&self, config: &Config) -> Config {
         let mut config = config.clone();
         if self.transport.receiver == Kernel::Linux6_18 {
-            let buffers = KernelBuffers { strict_samples: true, ..KernelBuffers::LINUX_6_18 };
-            self.receive_as_linux_6_18(&mut config, buffers);
+            self.receive_as_linux_6_18(&mut config);
         }
         config
     }
 
     /// Applies the profile of Linux 6.18.
     fn do_as_linux_6_18(&self, config: &mut Config) {
-        self.receive_as_linux_6_18(config, KernelBuffers::LINUX_6_18);
+        self.receive_as_linux_6_18(config);
         config.kernel_rules = KernelRules::LINUX_6_18;
         config.window.hystart = HyStart::Linux6;
         config.window.slow_start_limit = u32::MAX;
     }
 
     /// Applies the part of the profile of Linux 6.18 that counts at the receiver of the data.
-    fn receive_as_linux_6_18(&self, config: &mut Config, mut buffers: KernelBuffers) {
+    fn receive_as_linux_6_18(&self, config: &mut Config) {
+        let mut buffers = KernelBuffers::LINUX_6_18;
         if !matches!(self.transport.rcvbuf, DEFAULT_RCVBUF | AUTO_RCVBUF) {
             // The kernel doubles the value of SO_RCVBUF, and no longer tunes the buffer.
             (buffers.first_rcvbuf, buffers.most_rcvbuf) =

@@ -98,7 +98,7 @@ pub fn markdown(board: &Board) -> String {
 }
 
 /// The median error of plait's model of Linux 6.18, from docs/results/kernel-model.md.
-const MODEL_ERROR: &str = "4.0 %";
+const MODEL_ERROR: &str = "3.9 %";
 
 /// Explains how the row `linux` differs from a stock kernel.
 fn about_linux() -> String {

@@ -169,6 +169,8 @@ impl<'a> World<'a> {
             let mut server = Host::new(Role::Server, pair, setup.seed);
             let detail = if config.background { Detail::Measures } else { asked };
             client.changes = PathChanges::of(&setup.paths);
+            let to_kernel = |it: &ConnectionSetup| it.client.config.buffers.kernel.is_some();
+            server.sends_first = config.connections.iter().any(to_kernel);
             let starts = config.connections.iter().map(|connection| connection.start);
             client.next_dial = starts.min().unwrap_or(Time::NEVER);
             client.endpoint.record_events(detail);

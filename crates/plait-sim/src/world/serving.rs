@@ -16,6 +16,9 @@ impl World<'_> {
                 self.drain_core(host);
             }
             if self.hosts[host].calls_apps(self.now) {
+                if self.hosts[host].sends_first {
+                    self.transmit(host);
+                }
                 self.poll_apps(host);
             }
             self.transmit(host);

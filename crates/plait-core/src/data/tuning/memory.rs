@@ -98,15 +98,16 @@ pub(crate) struct MemoryWindow {
     buffer: Buffer,
     /// Largest buffer, in bytes of memory.
     most: u64,
-    strict_samples: bool,
     /// Payload bytes of a full segment.
     mss: u64,
     /// Bytes of memory of a full segment.
     segment_memory: u64,
     /// Parts of [`RATIO_ONE`] of the connection's memory that are payload.
     ratio: u64,
-    /// Read position at the start of this round trip, and that time. The first one counts as
-    /// started long ago.
+    /// The connection is plain TCP.
+    plain: bool,
+    /// Read position at the start of this round trip, and that time. The first one starts with the connection in plain
+    /// TCP (`tcp_init_buffer_space`), and counts as started long ago in Multipath TCP.
     read: Dsn,
     at: Option<Time>,
     rtt: Option<Span>,
@@ -128,15 +129,20 @@ impl MemoryWindow {
         MemoryWindow {
             buffer,
             most: buffers.most_rcvbuf,
-            strict_samples: buffers.strict_samples,
             mss,
             segment_memory: segment_memory(mss),
             ratio: FIRST_RATIO,
+            plain: false,
             read: Dsn::ZERO,
             at: None,
             rtt: None,
             arrivals: [fresh; SubflowId::MAX],
         }
+    }
+
+    /// Notes that the handshake of plain TCP is over.
+    pub(crate) const fn begin_plain(&mut self, now: Time) {
+        (self.plain, self.at) = (true, Some(now));
     }
 
     /// Notes a segment of `len` bytes on `subflow` that echoes the timestamp `echo`, which is `age`
@@ -152,7 +158,7 @@ impl MemoryWindow {
         let full_ratio = self.full_ratio();
         let Some(arrivals) = self.arrivals.get_mut(subflow.index()) else { return false };
         let full = len >= self.mss;
-        let anew = (full || self.strict_samples) && arrivals.note_echo(echo);
+        let anew = arrivals.note_echo(echo);
         if full {
             arrivals.full = true;
             if anew {
@@ -176,9 +182,7 @@ impl MemoryWindow {
     /// server that acknowledges a request before it answers thus delays the growth of the window
     /// by a round trip.
     pub(crate) fn on_bare_ack(&mut self, subflow: SubflowId, echo: u32) {
-        if let Some(arrivals) = self.arrivals.get_mut(subflow.index())
-            && self.strict_samples
-        {
+        if let Some(arrivals) = self.arrivals.get_mut(subflow.index()) {
             arrivals.note_echo(echo);
         }
     }
@@ -198,7 +202,8 @@ impl MemoryWindow {
     /// `subflows`: the number of subflows.
     pub(crate) fn on_read(&mut self, now: Time, read: Dsn, subflows: usize) {
         let elapsed = self.at.map_or(Span::MAX, |at| now.since(at));
-        if self.rtt.is_some_and(|rtt| elapsed < rtt) {
+        // Multipath TCP takes in the samples of its subflows once in a round trip.
+        if !self.plain && self.rtt.is_some_and(|rtt| elapsed < rtt) {
             return;
         }
         let of_subflows = self.arrivals.iter().take(subflows);
@@ -305,6 +310,30 @@ mod tests {
         assert_eq!(window.window(0), 337_717 * 157 / 256);
     }
 
+    /// Round trips of plain TCP as the tracepoint `tcp_rcvbuf_grow` of Linux 6.18 showed them, over 8 Mbit/s with an RTT of
+    /// 60 ms. The server had acknowledged the request, so the first ten segments gave no sample. The first round trip ends
+    /// with the eleventh, and the next one with the thirty-second.
+    #[test]
+    fn the_first_round_trip_of_plain_tcp_begins_with_the_connection() {
+        let mss = 1_448;
+        let mut window = MemoryWindow::new(BUFFERS, mss);
+        window.begin_plain(at(60));
+        window.on_bare_ack(SubflowId(0), 1);
+        let begun = |us: u64| at(60) + Span::from_micros(us);
+        let mut read = |(us, segments): (u64, u64), echo: u32, age: u64| {
+            window.on_segment(SubflowId(0), mss, echo, Span::from_millis(age));
+            window.on_read(begun(us), Dsn::new(segments * mss), 1);
+            (window.at.unwrap(), window.buffer.space / mss)
+        };
+        assert_eq!(read((61_920, 1), 1, 62), (begun(0), 10));
+        assert_eq!(read((63_420, 2), 1, 64), (begun(0), 10));
+        assert_eq!(read((123_965, 11), 2, 62), (begun(123_965), 11));
+        assert_eq!(read((137_000, 20), 3, 75), (begun(123_965), 11));
+        assert_eq!(read((184_150, 31), 4, 61), (begun(123_965), 11));
+        assert_eq!(read((185_684, 32), 4, 62), (begun(185_684), 21));
+        assert!(window.buffer.memory > 131_072);
+    }
+
     /// `tcp_rcv_rtt_measure_ts`: only the first segment with an echo gives a sample, and only if it is
     /// full.
     #[test]
@@ -313,17 +342,11 @@ mod tests {
             window.on_segment(SubflowId(0), MSS, echo, Span::from_millis(age));
             window.arrivals[0].rtt
         }
-        let samples = |strict_samples: bool| {
-            let mut it = MemoryWindow::new(KernelBuffers { strict_samples, ..BUFFERS }, MSS);
-            let first = [sample(&mut it, 7, 50), sample(&mut it, 8, 40)];
-            it.on_bare_ack(SubflowId(0), 9);
-            let later = [sample(&mut it, 9, 20), sample(&mut it, 10, 28)];
-            [first, later].concat()
-        };
-        let ms = |times: [u64; 4]| times.map(|it| Some(Span::from_millis(it))).to_vec();
-        assert_eq!(samples(true), ms([50, 40, 40, 28]));
-        // From 20 ms, it rises by an eighth of the difference.
-        assert_eq!(samples(false), ms([50, 40, 20, 21]));
+        let mut it = MemoryWindow::new(BUFFERS, MSS);
+        let first = [sample(&mut it, 7, 50), sample(&mut it, 8, 40)];
+        it.on_bare_ack(SubflowId(0), 9);
+        let later = [sample(&mut it, 9, 20), sample(&mut it, 10, 28)];
+        assert_eq!([first, later].concat(), [50, 40, 40, 28].map(|it| Some(Span::from_millis(it))));
     }
 
     /// Two segments for each received one, up to the memory's limit.

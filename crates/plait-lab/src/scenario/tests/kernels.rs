@@ -68,7 +68,7 @@ fn only_the_receiver_behaves_as_a_kernel() {
     };
     let plait = (None, true, 1_428);
     assert_eq!(buffers(&[]), [plait; 2]);
-    let linux = KernelBuffers { strict_samples: true, ..KernelBuffers::LINUX_6_18 };
+    let linux = KernelBuffers::LINUX_6_18;
     assert_eq!(buffers(&[("receiver", "6.18")]), [plait, (Some(linux), false, 1_420)]);
     // The kernel doubles SO_RCVBUF.
     let set = KernelBuffers { first_rcvbuf: 2_000_000, most_rcvbuf: 2_000_000, ..linux };

@@ -71,7 +71,8 @@ fn apply(
         Happens::Ack { bytes, rtt, cwnd_limited, round } => {
             let srtt = known.srtt.or(rtt).unwrap_or(Span::ZERO);
             let min_rtt = rtt.map_or(srtt, |rtt| rtt.min(srtt));
-            let ack = Ack { now, bytes, rtt, srtt, min_rtt, cwnd_limited, round };
+            let ack =
+                Ack { now, bytes, rtt, srtt, min_rtt, cwnd_limited, round, acked: 0, sent: 0 };
             window.on_ack(&ack, flows);
         }
         Happens::Loss { inflight } => {
