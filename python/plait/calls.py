@@ -102,19 +102,34 @@ def runs(
     paths: Iterable[AnyPath] | AnyPath = (),
     *,
     scenario: AnyScenario | None = None,
+    workload: str | None = None,
+    schedulers: str | type | Iterable[str | type] | None = None,
+    cc: str | Iterable[str] | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    vary: Setting = None,
     **settings: Setting,
 ) -> Iterator[dict[str, Any]]:
     """Iterates over the runs of a comparison, seed by seed, without a report.
 
-    Each run is a dictionary with the columns of `Result.runs`. Only the next few runs are made ahead, so the
-    number of runs is not limited by memory, and a loop may stop at any run.
+    Each run is a dictionary with the columns of `Result.runs`. As many runs are made at a time as there are cores
+    (``jobs``), and none is kept, so the number of runs is not limited by memory. A loop may stop at any run. The
+    arguments are those of `compare`, without ``expect`` and ``explain``, which need all runs.
 
     >>> import plait
     >>> first = next(plait.runs(["wifi-home", "lte-att"], workload="download:64kB", schedulers="ecf", runs=1000))
     >>> first["scheduler"], first["run"], first["seed"], first["completed"]
     ('ecf', 0, 1, True)
     """
-    return _plait.EachRun(draft_of(scenario, paths, settings))
+    given: dict[str, Setting] = {
+        "workload": workload,
+        "schedulers": schedulers,
+        "cc": cc,
+        "runs": runs,
+        "seed": seed,
+        "vary": vary,
+    }
+    return _plait.EachRun(draft_of(scenario, paths, {**given, **settings}))
 
 
 def explain(

@@ -58,7 +58,8 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
 
     ``paths``, ``scenario`` and the settings are those of `plait.run`. ``reset(seed=N)`` makes the run of seed N. Without a
     seed, the environment draws one, which stands in ``info["seed"]``. ``reset(options={"paths": ...})`` and
-    ``options={"scenario": ...}`` change the network of one episode. At the end, ``info["run"]`` is the run.
+    ``options={"scenario": ...}`` change the network of one episode. A scenario brings its own workload, and the settings
+    of the constructor override it. At the end, ``info["run"]`` is the run.
 
     The decisions of both ends of the connection are steps, as those of a scheduler that is a Python class.
     """
@@ -77,9 +78,10 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
     ) -> None:
         if not paths and scenario is None:
             paths = ["wifi-home", "lte-att"]
+        # They also count for the scenario of a single episode, and the default workload does not.
+        self._settings = dict(settings)
         if scenario is None:
             settings.setdefault("workload", "download:512kB")
-        self._settings = settings
         self._draft = draft_of(scenario, paths, settings)
         self._reward = reward if callable(reward) else _measure(word("reward", reward))
         try:
@@ -124,7 +126,12 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         report = self._episode.report
         if report is None:
             place = whole("action", action, 0, self.subflows)
-            numbers = self._episode.act(place if place < self.subflows else -1)
+            try:
+                numbers = self._episode.act(place if place < self.subflows else -1)
+            except BaseException:
+                # After Ctrl-C, the next action would answer a decision that nobody has seen.
+                self.close()
+                raise
             if numbers is not None:
                 self._seen = self._observation(numbers)
                 return self._seen, 0.0, False, False, {"action_mask": self.action_masks()}

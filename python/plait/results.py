@@ -205,6 +205,14 @@ class Run(Report[_plait.RunReport]):
     def __reduce__(self) -> tuple[Any, ...]:
         return _run_of, (self.to_dict(), self._recipe or self._inner.recipe())
 
+    def _text(self, width: int) -> str:
+        try:
+            return super()._text(width)
+        except _plait.Error as error:
+            # A run that was pickled and cannot be repeated.
+            document, why = self._document, str(error).partition("\n")[0]
+            return f"<plait.Run {document['scheduler']}, {document['workload']}, digest {self.digest}: {why}>"
+
     @property
     def command(self) -> str:
         """The command line that repeats the run."""

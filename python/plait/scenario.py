@@ -116,7 +116,11 @@ class Scenario:
         return self._draft.command()
 
     def __repr__(self) -> str:
-        return f"<plait.Scenario {self.command!r}>"
+        try:
+            return f"<plait.Scenario {self.command!r}>"
+        except Error as error:
+            why = str(error).partition("\n")[0]
+            return f"<plait.Scenario, incomplete: {why}>"
 
 
 def _restored(text: str, classes: list[type]) -> Scenario:

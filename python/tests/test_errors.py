@@ -115,6 +115,8 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.compare(5, **RUN), "--path: `5` is no path"),  # type: ignore[arg-type]
         (lambda: plait.compare([None, "lte-att"], **RUN), "--path: `None` is no path"),  # type: ignore[list-item]
         (lambda: plait.compare(scenario=5), "--scenario: `5` is no name of a file"),  # type: ignore[arg-type]
+        (lambda: plait.runs(PATHS, workload="download:64kB", until="ci=1%"), "until: `ci=` needs all runs"),
+        (lambda: plait.runs(PATHS, schedulers="ecf", expect="ecf.completion_ms.median < 1", **RUN), "expect: an expectation needs"),
         (lambda: plait.explain(PATHS, slowest=-1, **RUN), "--slowest: `-1`: not a number that fits\n  allowed: a whole"),
         (lambda: plait.explain(PATHS, slowest="all", **RUN), "--slowest: `all`"),  # type: ignore[arg-type]
         (lambda: plait.experiment("ton-fig8", again=-1), "--again: `-1`"),

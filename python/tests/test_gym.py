@@ -89,8 +89,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     # Environments in other processes send it.
     kept = pickle.loads(pickle.dumps(first[4]["run"]))
     assert (kept.digest, kept.measures) == (again[4]["run"].digest, again[4]["run"].measures)
-    with pytest.raises(plait.Error, match="an agent of plait.gym made the decisions"):
-        repr(kept)
+    assert f"digest {kept.digest}: an agent of plait.gym made the decisions" in repr(kept) and "<pre" in kept._repr_html_()
     assert episode(env, drawn(5), seed=4)[4]["run"].digest != first[4]["run"].digest
     assert episode(env, drawn(6), seed=3)[4]["run"].digest != first[4]["run"].digest
 
@@ -137,6 +136,11 @@ def test_the_lowest_rtt_is_minrtt_on_every_network() -> None:
     _, reward, _, _, info = episode(env, lowest_rtt, seed=2)
     run = plait.run(other, workload="burst:15seg", scheduler="minrtt", seed=2)
     assert info["run"].digest == run.digest and reward == -run.measures["message_delay_max_ms"]
+    # A scenario of one episode brings its workload, unless the environment was made with one.
+    for settings, workload in [({}, "burst:15seg"), ({"workload": "download:64kB"}, "download:64kB")]:
+        env = gymnasium.make(gym.ID, reward=lambda run: 1.0, **settings)
+        *_, info = episode(env, lowest_rtt, seed=2, options={"scenario": scenario})
+        assert info["run"].digest == plait.run(other, workload=workload, scheduler="minrtt", seed=2).digest
 
 
 def test_an_action_without_room_waits_and_a_run_without_end_is_truncated() -> None:
@@ -162,6 +166,22 @@ def test_an_episode_may_be_left_at_any_decision() -> None:
     assert threading.active_count() == before
     with pytest.raises(plait.Error, match="there is no episode: call reset"):
         env.unwrapped.step(0)
+
+
+def test_a_step_that_is_interrupted_ends_the_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        report = None
+
+        def act(self, action: int) -> bytes:
+            raise KeyboardInterrupt
+
+    env = gym.MultipathEnv(PATHS)
+    env.reset(seed=1)
+    monkeypatch.setattr(env, "_episode", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        env.step(0)
+    with pytest.raises(plait.Error, match="there is no episode: call reset"):
+        env.step(0)
 
 
 def test_errors() -> None:

@@ -171,6 +171,11 @@ class PyPickled:
         return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
 
 
+def test_a_scenario_that_lacks_something_has_a_text() -> None:
+    text = repr(plait.Scenario(PATHS))
+    assert text.startswith("<plait.Scenario, incomplete: --workload") and "\n" not in text
+
+
 def test_a_run_can_be_pickled() -> None:
     for scheduler in ("ecf", PyPickled):
         run = plait.run(PATHS, workload="download:64kB", scheduler=scheduler, seed=2**64 - 1, events=True)
@@ -182,8 +187,9 @@ def test_a_run_can_be_pickled() -> None:
             assert repr(copied) == repr(run) and copied._repr_html_() == run._repr_html_()
             assert copied.events.to_dict() == run.events.to_dict()
     copied._document["segment_hash"] = "0"
+    assert "does not repeat the run with the digest 0" in repr(again(copied))
     with pytest.raises(plait.Error, match="does not repeat the run with the digest 0"):
-        repr(again(copied))
+        again(copied).events
 
 
 def compared(scenario: plait.Scenario) -> plait.Result:

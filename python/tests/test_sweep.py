@@ -116,6 +116,46 @@ def test_the_order_of_completion_changes_nothing_and_few_tasks_wait(tmp_path: Pa
     assert 2 <= backwards.most <= sweeping.AHEAD * (os.cpu_count() or 1)
 
 
+class Growing(Executor):
+    """Does each task at once. It has one worker at first, and then four."""
+
+    def __init__(self) -> None:
+        self.runs: list[int] = []
+        self.under_way = 0
+        self.most = 0
+
+    @property
+    def _max_workers(self) -> int:
+        return 1 if len(self.runs) < 4 else 4
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        (batch,) = arguments
+        self.runs.append(sum(end - first for part in batch.parts for _, first, end in part.units))
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        threading.Thread(target=self.end, args=(future, lambda: function(*arguments, **named))).start()
+        return future
+
+    def end(self, future: Future[Any], call: Any) -> None:
+        answer = call()
+        time.sleep(0.02)
+        self.under_way -= 1
+        future.set_result(answer)
+
+
+def test_a_cluster_that_grows_gets_more_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "COUNT_SECONDS", 0.01)
+    monkeypatch.setattr(sweeping, "TASK_SECONDS", 0.002)
+    plait.sweep(scenario(), out=tmp_path / "here", progress=False)
+    growing = Growing()
+    plait.sweep(scenario(), out=tmp_path / "growing", executor=growing, progress=False)
+    assert contents(tmp_path / "growing") == contents(tmp_path / "here")
+    assert growing.most > sweeping.AHEAD
+    # Units are divided until the time of a run is known, and later if runs take long.
+    assert growing.runs[:3] == [1, 1, 1] and sum(growing.runs) == 120
+
+
 class Failing(Executor):
     """Does three tasks, and then breaks."""
 
@@ -377,3 +417,10 @@ def test_the_module_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ]:
         assert command.main(words) == code
         assert text in capsys.readouterr().err
+
+    def lose(given: object) -> None:
+        raise executors.lost(OSError("the scheduler is gone"))
+
+    monkeypatch.setattr(command, "perform", lose)
+    assert command.main([str(file), "--out", str(out)]) == 4
+    assert "lost a worker: the scheduler is gone" in capsys.readouterr().err

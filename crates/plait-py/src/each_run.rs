@@ -1,7 +1,7 @@
 //! `plait.runs`: the runs of a comparison one after the other, without a report.
 
 use crate::draft::Draft;
-use crate::error::refused;
+use crate::error::{Error, refused};
 use crate::work::{Watched, interruptible};
 use plait_app::file;
 use plait_lab::{Cell, Point, RunOutcome, Simulator, World, cells, run_seed};
@@ -35,6 +35,14 @@ impl EachRun {
     #[new]
     fn new(draft: &Draft) -> PyResult<EachRun> {
         let scenario = draft.compared()?;
+        for (refused, problem) in [
+            (scenario.budget.precision.is_some(), "until: `ci=` needs all runs"),
+            (!scenario.expect.is_empty(), "expect: an expectation needs all runs"),
+        ] {
+            if refused {
+                return Err(Error::new_err(format!("{problem}\n  allowed: plait.compare(...)")));
+            }
+        }
         let mut points = scenario.points(&file::named).map_err(refused)?;
         if points.is_empty() {
             points.push(Point { values: Vec::new(), scenario: scenario.clone() });

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from plait import _plait
-from plait.cluster.executors import workers_of
+from plait.cluster.executors import Lost, workers_of
 from plait.cluster.sweeping import make_missing, plans_of, sweep
 
 CONNECT_SECONDS = 10
@@ -46,6 +46,9 @@ def main(words: Sequence[str] | None = None) -> int:
     given = parser().parse_args(words)
     try:
         perform(given)
+    except Lost as error:
+        print(f"plait.cluster: {error}", file=sys.stderr)
+        return FAILED
     except _plait.Error as error:
         print(f"plait.cluster: {error}", file=sys.stderr)
         return INVALID

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import Any, Protocol
 
 from plait import _plait
 from plait.cluster.worker import Answer, Batch, work
+
+
+class Lost(_plait.Error):
+    """Workers were lost, or the scheduler of a cluster."""
+
 
 class Future(Protocol):
     """A task that was handed out."""
@@ -57,12 +62,18 @@ class OfClient:
         self.client = client
 
     def count(self) -> int:
-        threads: dict[str, int] = self.client.nthreads()
+        try:
+            threads: dict[str, int] = self.client.nthreads()
+        except OSError as error:
+            raise lost(error) from None
         return max(1, sum(threads.values()))
 
     def submit(self, batch: Batch, address: str) -> Future:
         key = f"plait-{address}"
-        future: Future = self.client.submit(work, batch, key=key, pure=True)
+        try:
+            future: Future = self.client.submit(work, batch, key=key, pure=True)
+        except OSError as error:
+            raise lost(error) from None
         return future
 
 
@@ -87,14 +98,15 @@ def workers_of(executor: object) -> Workers | None:
 
 
 def is_loss(error: Exception) -> bool:
-    """Returns true if workers were lost and their tasks are not repeated."""
-    # `distributed` is not imported here, so its exception is known by its name.
-    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+    """Returns true if workers were lost and their tasks are not repeated, or the scheduler of a cluster."""
+    # `distributed` is not imported here, so its exception is known by its name. If its scheduler is gone, it cancels
+    # all tasks.
+    return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ == "KilledWorker"
 
 
-def lost(error: BaseException) -> _plait.Error:
+def lost(error: BaseException) -> Lost:
     """Returns the error for an executor that has lost a process and takes no further work."""
     why = str(error) or type(error).__name__
-    return _plait.Error(
+    return Lost(
         f"executor: it has lost a worker: {why}\n  The finished runs are kept: repeat the call with a new executor"
     )

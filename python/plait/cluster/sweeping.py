@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,6 +27,9 @@ TASK_SECONDS = 0.5
 
 AHEAD = 3
 """Tasks for each worker that are handed out at the same time."""
+
+COUNT_SECONDS = 1.0
+"""Time after which the workers are counted again, because a cluster may grow or shrink."""
 
 
 def sweep(
@@ -159,9 +163,11 @@ class _Making:
         """Hands out batches, of which only a few are under way at the same time."""
         ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         under_way: dict[Future, Batch] = {}
-        count = workers.count()
+        count, counted = workers.count(), time.monotonic()
         try:
             while self.due or under_way:
+                if time.monotonic() - counted >= COUNT_SECONDS:
+                    count, counted = workers.count(), time.monotonic()
                 while self.due and len(under_way) < AHEAD * count:
                     batch = self.next_batch(self.left / (2 * count), 1)
                     future = workers.submit(batch, self.address(batch))
@@ -169,32 +175,37 @@ class _Making:
                     future.add_done_callback(ended.put)
                 try:
                     # A wait without a limit would hold Ctrl-C back on some systems.
-                    future = ended.get(timeout=1.0)
+                    future = ended.get(timeout=COUNT_SECONDS)
                 except queue.Empty:
-                    count = workers.count()
                     continue
-                batch = under_way.pop(future)
                 try:
                     answer = future.result()
                 except Exception as error:
                     if is_loss(error):
                         raise lost(error) from None
                     raise
-                self.take(batch, answer)
+                self.take(under_way.pop(future), answer)
         finally:
+            # A client keeps a failed task until it is cancelled, and would answer the same call with its error.
             for future in under_way:
                 future.cancel()
 
     def next_batch(self, most: float, jobs: int) -> Batch:
-        """Takes the next units: about ``most`` runs, or fewer if a task would take longer than `TASK_SECONDS`."""
-        wanted = TASK_SECONDS * jobs * self.done / self.seconds if self.seconds else 8.0 * jobs
-        wanted = min(wanted, most)
+        """Takes the next runs: about ``most``, or fewer if a task would take longer than `TASK_SECONDS`.
+
+        A unit that has more runs is divided. Nobody knows how long a run takes before the first one has ended.
+        """
+        wanted = TASK_SECONDS * jobs * self.done / self.seconds if self.seconds else float(jobs)
+        wanted = max(1, int(min(wanted, most)))
         taken: dict[int, list[Unit]] = {}
         runs = 0
-        while self.due and (not runs or runs < wanted):
-            place, unit = self.due.popleft()
-            taken.setdefault(place, []).append(unit)
-            runs += unit[2] - unit[1]
+        while self.due and runs < wanted:
+            place, (cell, first, end) = self.due.popleft()
+            until = min(end, first + wanted - runs)
+            if until < end:
+                self.due.appendleft((place, (cell, until, end)))
+            taken.setdefault(place, []).append((cell, first, until))
+            runs += until - first
         self.left -= runs
         parts = []
         for place, units in taken.items():

@@ -99,7 +99,8 @@ Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to
 Paper    none; the rule is plait's own.
 Good at  paths with very different rates or RTTs, streams, and small windows.
 Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay product of the main path.
-         Copies add about a fifth to the data, and double a stream that fits one path.
+         Copies add nearly a fifth to the data of random links. A stream that fits one path is copied as a whole
+         until `spare` is used up.
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
