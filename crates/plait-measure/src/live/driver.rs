@@ -191,7 +191,10 @@ impl Course<'_> {
                 .map(|it| it.times(1e-6).into()),
             missing_share: together.as_ref().and_then(Together::missing).map(Into::into),
             bottleneck: together.as_ref().map(Together::verdict),
-            bytes: self.options.bytes - self.exchange.left_bytes(),
+            bytes: [Way::Down, Way::Up]
+                .map(|way| self.options.bytes - self.exchange.left_bytes(way))
+                .iter()
+                .sum(),
         })
     }
 
@@ -230,7 +233,12 @@ impl Course<'_> {
     fn may_go_on(&self, state: &mut PathState) -> bool {
         let remark = match () {
             () if self.exchange.elapsed() >= self.options.time => "the time (--time) is used up",
-            () if self.exchange.left_bytes() < LEAST_BYTES => "the bytes (--quota) are used up",
+            () if [Way::Down, Way::Up]
+                .iter()
+                .any(|way| self.exchange.left_bytes(*way) < LEAST_BYTES) =>
+            {
+                "the bytes (--quota) are used up"
+            }
             () => return true,
         };
         if !state.result.remarks.iter().any(|it| it == remark) {
@@ -246,7 +254,7 @@ impl Course<'_> {
         state: &PathState,
         (rate_bps, time, size_bytes): (f64, Duration, u16),
     ) -> Result<(Offered, Summary), MeasureError> {
-        let bytes = self.exchange.left_bytes() / LOAD_SHARE;
+        let bytes = self.exchange.left_bytes(way) / LOAD_SHARE;
         let left = self.options.time.saturating_sub(self.exchange.elapsed());
         let time = affordable(time, rate_bps, bytes).min(left);
         let wanted = Wanted { line: state.at, rate_bps, time, size_bytes };
@@ -304,7 +312,7 @@ impl Course<'_> {
                 return Ok(None);
             }
             let load = (guess * OVERLOAD, time, FULL_SIZE_BYTES);
-            let bytes = self.exchange.left_bytes() / LOAD_SHARE;
+            let bytes = self.exchange.left_bytes(way) / LOAD_SHARE;
             let (offered, arrived) = self.load(way, state, load)?;
             least_ns = least_ns.min(arrived.least_ns);
             let Some(rate) = analysis::rate(&arrived, offered.packet_bits) else { return Ok(None) };
@@ -411,7 +419,7 @@ impl Course<'_> {
             return Ok(none());
         }
         (self.say)("all paths: loading down together");
-        let bytes = self.exchange.left_bytes() / LOAD_SHARE / alone.len() as u64;
+        let bytes = self.exchange.left_bytes(Way::Down) / LOAD_SHARE / alone.len() as u64;
         let fastest = alone.iter().copied().fold(1.0, f64::max) * OVERLOAD_TOGETHER;
         let time = affordable(self.left(rest).together, fastest, bytes);
         let wanted = |(state, rate): (&PathState, &f64)| Wanted {

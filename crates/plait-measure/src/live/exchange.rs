@@ -66,7 +66,8 @@ pub(super) struct Exchange<'a> {
     token: Token,
     clock: Clock,
     header_bytes: u64,
-    left_bytes: AtomicU64,
+    /// Bytes that may still be sent, down and up.
+    left_bytes: [AtomicU64; 2],
     next_phase: AtomicU64,
     stop: &'a AtomicBool,
 }
@@ -131,7 +132,7 @@ impl<'a> Exchange<'a> {
             token,
             clock: Clock::start(),
             header_bytes: header_bytes(to),
-            left_bytes: AtomicU64::new(bytes),
+            left_bytes: [bytes, bytes].map(AtomicU64::new),
             next_phase: AtomicU64::new(0),
             stop,
         })
@@ -142,9 +143,14 @@ impl<'a> Exchange<'a> {
         self.clock.elapsed()
     }
 
-    /// Returns the bytes that may still be sent.
-    pub(super) fn left_bytes(&self) -> u64 {
-        self.left_bytes.load(Ordering::Relaxed)
+    fn budget(&self, way: Way) -> &AtomicU64 {
+        let [down, up] = &self.left_bytes;
+        if way == Way::Down { down } else { up }
+    }
+
+    /// Returns the bytes that may still be sent in a direction.
+    pub(super) fn left_bytes(&self, way: Way) -> u64 {
+        self.budget(way).load(Ordering::Relaxed)
     }
 
     /// Returns the bits of an IP packet with a datagram of this size.
@@ -277,12 +283,19 @@ impl<'a> Exchange<'a> {
                 let longest = loads.iter().map(|it| it.time_ms).max().unwrap_or(0);
                 let wait = ANSWER_TIMEOUT + Duration::from_millis(longest);
                 let cost = |load: &Load| load.rate_bps / 8 * load.time_ms / 1_000;
-                let cost: u64 = loads.iter().map(cost).sum();
-                take(&self.left_bytes, cost.min(self.left_bytes()));
-                match self.ask(&Request::Send { loads: loads.clone() }, wait)? {
+                let cost = loads.iter().map(cost).sum::<u64>().min(self.left_bytes(way));
+                take(self.budget(way), cost);
+                let all = match self.ask(&Request::Send { loads: loads.clone() }, wait)? {
                     Reply::Sent { all } => all,
                     other => return Err(unexpected(&other)),
-                }
+                };
+                let size = |load: &Load| u64::from(load.size_bytes) + self.header_bytes;
+                let sent = loads.iter().zip(&all);
+                let sent = sent.map(|(it, sent)| sent.packets.saturating_mul(size(it)));
+                // A host that is too slow sends less than it was asked for.
+                let unsent = cost.saturating_sub(sent.fold(0, u64::saturating_add));
+                self.budget(way).fetch_add(unsent, Ordering::Relaxed);
+                all
             }
             Way::Up => self.send_all(&loads)?,
         };
@@ -325,7 +338,7 @@ impl<'a> Exchange<'a> {
     fn send_all(&self, loads: &[Load]) -> Result<Vec<super::message::Sent>, MeasureError> {
         let run = |load: &Load| {
             let line = &self.lines[usize::from(load.path)];
-            let take = |bytes| take(&self.left_bytes, bytes);
+            let take = |bytes| take(self.budget(Way::Up), bytes);
             let mut send = |bytes: &[u8]| line.socket.send_to(bytes, self.to).map(drop);
             pace::run(load, self.token, self.header_bytes, self.stop, &take, &mut send)
         };
