@@ -95,6 +95,29 @@ pub(crate) fn check_writable(flag: &str, file: Option<&Path>) -> Result<(), Fail
     outcome.map_err(|error| Failure::unwritable(flag, file, &error))
 }
 
+/// Returns true if both names lead to one file. Names of files that do not exist are compared as they are.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// Fails if a file that is written is one of those that are read.
+pub(crate) fn check_unread<'a>(
+    flag: &str,
+    written: Option<&Path>,
+    mut read: impl Iterator<Item = &'a Path>,
+) -> Result<(), Failure> {
+    match written.filter(|written| read.any(|it| is_same_file(it, written))) {
+        Some(file) => Err(Failure::Usage(format!(
+            "{flag}: `{}`: it is read, and would be replaced\n  give another one",
+            file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Writes a document to the file of `--output`, or to stdout. A closed pipe (`| head`) is no error.
 pub(crate) fn deliver(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     match output {

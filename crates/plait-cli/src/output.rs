@@ -1,6 +1,6 @@
 //! Flags of the commands that report in a table: its format and its file.
 
-use crate::console::{Console, check_writable, deliver};
+use crate::console::{Console, check_unread, check_writable, deliver};
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,15 @@ impl Output {
     /// Fails if the file cannot be written. Called before long runs start.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         check_writable("--output", self.output.as_deref())
+    }
+
+    /// Fails if the file cannot be written, or is one of those that are read.
+    pub(crate) fn check_beside<'a>(
+        &self,
+        read: impl Iterator<Item = &'a Path>,
+    ) -> Result<(), Failure> {
+        check_unread("--output", self.output.as_deref(), read)?;
+        self.check()
     }
 
     /// Returns the console to write for. Files get no colour.

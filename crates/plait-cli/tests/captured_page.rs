@@ -205,7 +205,7 @@ fn the_flag_is_refused_where_it_cannot_be_followed() {
     let same = same.to_str().unwrap();
     let run = ["--path", "wifi-home", "--path", "lte-att", "--workload", "download:64kB"];
     let cases: [(Vec<&str>, &str); 5] = [
-        (vec![pcap, "--html", pcap], "--html: `PCAP`: it is the capture"),
+        (vec![pcap, "--html", pcap], "--html: `PCAP`: it is read, and would be replaced"),
         (vec![pcap, "--html", same, "--output", same], "--output names the same file"),
         (vec![pcap, "--html", "/no/such/dir/page.html"], "--html: `/no/such/dir/page.html`"),
         (vec!["missing.pcapng", "--html", same], "RUN: `missing.pcapng`: there is no such file"),

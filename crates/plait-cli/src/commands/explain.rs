@@ -1,8 +1,8 @@
 //! `plait explain`: shows why data waited in a run, the decision that caused it, and its cost. Captures are in
 //! `explain_capture`.
 
-use super::explain_capture::{self, CaptureRequest, names_capture};
-use crate::console::{Console, check_writable, deliver, json};
+use super::explain_capture::{self, CaptureRequest, check_regular, names_capture};
+use crate::console::{Console, check_unread, check_writable, deliver, json};
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, check_is_file, whole};
 use crate::progress::Tally;
@@ -96,6 +96,7 @@ pub(crate) struct ExplainRequest {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
+    check_regular(&args.run)?;
     if args.run.iter().any(|file| names_capture(file)) {
         return args.explain_captures(console);
     }
@@ -124,6 +125,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         )));
     }
     let mut asked = args.asked()?;
+    check_unread("--output", args.output.as_deref(), args.run.iter().map(PathBuf::as_path))?;
     check_writable("--output", args.output.as_deref())?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);

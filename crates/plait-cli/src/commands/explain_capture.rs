@@ -1,7 +1,7 @@
 //! `plait explain CAPTURE...`: explains captures of any sender, and replays the largest transfer with other schedulers.
 
 use super::replay;
-use crate::console::{Console, check_writable, deliver, json, write};
+use crate::console::{Console, check_unread, check_writable, deliver, is_same_file, json, write};
 use crate::failure::Failure;
 use crate::progress::Tally;
 use plait_app::file;
@@ -44,6 +44,18 @@ pub(crate) fn names_capture(file: &Path) -> bool {
     read.is_ok_and(|read| is_capture(&head[..read]))
 }
 
+/// Fails if a file is a pipe or a device. Captures are read twice.
+pub(crate) fn check_regular(files: &[PathBuf]) -> Result<(), Failure> {
+    let is_other = |file: &&PathBuf| file.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir());
+    match files.iter().find(is_other) {
+        Some(file) => Err(Failure::Usage(format!(
+            "`{}`: it is a pipe or a device, and a file is read twice\n  write it to a file first",
+            file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Reads captures and explains them. `command` is the command line with the files.
 pub(crate) fn read(
     files: &[PathBuf],
@@ -62,20 +74,16 @@ impl CaptureRequest<'_> {
     fn check(&self) -> Result<(), Failure> {
         let written = [("--output", self.output), ("--html", self.html)];
         for (flag, file) in written.into_iter().filter_map(|(flag, file)| Some((flag, file?))) {
-            let shown = file.display();
-            let problem = match () {
-                () if self.files.iter().any(|it| it == file) => "it is the capture",
-                () if flag == "--html" && self.output == Some(file) => {
-                    "--output names the same file"
-                }
-                () => {
-                    check_writable(flag, Some(file))?;
-                    continue;
-                }
-            };
-            return Err(Failure::Usage(format!(
-                "{flag}: `{shown}`: {problem}\n  give another one"
-            )));
+            let read = self.files.iter().map(PathBuf::as_path).chain(self.kernel);
+            check_unread(flag, Some(file), read)?;
+            if flag == "--html" && self.output.is_some_and(|output| is_same_file(output, file)) {
+                let shown = file.display();
+                let problem = "--output names the same file";
+                return Err(Failure::Usage(format!(
+                    "{flag}: `{shown}`: {problem}\n  give another one"
+                )));
+            }
+            check_writable(flag, Some(file))?;
         }
         Ok(())
     }

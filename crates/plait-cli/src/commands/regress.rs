@@ -36,7 +36,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
-    args.output.check()?;
+    explain_capture::check_regular(&args.files)?;
+    args.output.check_beside(args.files.iter().map(PathBuf::as_path))?;
     let draft = args.scenario.draft()?;
     if !draft.says("expect") {
         return Err(Failure::Usage(
