@@ -93,6 +93,8 @@ impl Connection {
         self.subflows[index].on_flags(side, seen);
         let keys = self.on_options(index, side, seen);
         let flow = &mut self.subflows[index];
+        let is_backup = flow.agreed.backup;
+        self.limits.iter_mut().for_each(|it| it.set_backup(index, is_backup));
         let rtt = flow.handshake_rtt();
         let sent = flow.halves[side].on_sent(seen, rtt);
         if let Some(mss) = seen.segment.options.mss {
@@ -102,7 +104,7 @@ impl Connection {
             let joined = flow.agreed.join && !flow.agreed.answered;
             let packets = (flow.handshake.syn.unwrap_or(flow.first), Mark::of(seen));
             for limits in self.limits.iter_mut().filter(|_| !joined) {
-                limits.open(index, seen.at_ns, rtt, packets);
+                limits.open(index, seen.at_ns, rtt, packets, flow.agreed.backup);
             }
             self.replace_earlier(index);
         }
@@ -230,6 +232,13 @@ impl Connection {
         };
         limits.on_data(&event, data);
         self.watched(side).into_iter().for_each(|it| it.on_data(&event));
+    }
+
+    /// Returns true if another join between the same hosts has succeeded.
+    pub(crate) fn has_joined_like(&self, flow: &Subflow) -> bool {
+        let hosts = |it: &Subflow| it.ends.map(|end| end.ip());
+        let mut others = self.subflows.iter().filter(|it| it.agreed.join && it.agreed.confirmed);
+        others.any(|it| hosts(it) == hosts(flow))
     }
 
     /// Returns the watched data, if it is that of `side`.

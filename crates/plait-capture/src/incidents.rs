@@ -208,7 +208,7 @@ fn structural(connection: &Connection, side: usize) -> Vec<Incident> {
                 (None, None) if flow.handshake.syns > 1 => Some(flow.last),
                 _ => None,
             };
-            if let Some(to) = refused {
+            if let Some(to) = refused.filter(|_| !connection.has_joined_like(flow)) {
                 add(Cause::JoinRefused, Some(index), syn, to);
             }
         } else if let Some(answer) = flow.handshake.syn_ack

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use crate::counts::FileCounts;
-use crate::document::{ConnectionReport, PacketId, PathReport, ResetReport};
+use crate::document::{CauseReport, ConnectionReport, PacketId, PathReport, ResetReport};
 use plait_wire::ResetReason;
 
 /// A cause below this share of the duration is no main cause.
@@ -34,10 +34,9 @@ pub(crate) fn sentence(
         );
     }
     let took = time(report.duration_ms);
-    let main = report.lost_time.first();
-    let main = main
-        .filter(|main| main.cost_ms.is_none_or(|cost| cost >= report.duration_ms * WORTH_NAMING));
-    let clause = main.map(|main| (main.cost_ms.map(time), main.cause.clause(main.path.as_deref())));
+    let least = report.duration_ms * WORTH_NAMING;
+    let main = report.lost_time.first().filter(|it| it.cost_ms.is_none_or(|cost| cost >= least));
+    let clause = main.map(|main| (main.cost_ms.map(time), clause_of(main, report, least)));
     if let Some(reset) = reset {
         let (by, place) = (reset.by, place(reset.packet, files));
         let whole =
@@ -65,6 +64,19 @@ pub(crate) fn sentence(
             format!("{whole}, and its paths delivered at the rates of their links.")
         }
         (None, None) => format!("{whole}, and no link was full all the time."),
+    }
+}
+
+/// Returns the clause about the main cause. If its cost is unknown, the first one with a known cost follows it.
+fn clause_of(main: &CauseReport, report: &ConnectionReport, least: f64) -> String {
+    let clause = |it: &CauseReport| it.cause.clause(it.path.as_deref());
+    let known =
+        |it: &CauseReport| it.cost_ms.filter(|cost| *cost >= least).map(|cost| (cost, clause(it)));
+    match report.lost_time.iter().find_map(known).filter(|_| main.cost_ms.is_none()) {
+        Some((cost, other)) => {
+            format!("{}, and {} were lost because {other}", clause(main), time(cost))
+        }
+        None => clause(main),
     }
 }
 

@@ -333,6 +333,42 @@ fn a_reset_or_unanswered_connection_is_told_first() {
     assert_eq!(document.sentence, expected);
 }
 
+/// A join has no answer, and the first path is silent for two seconds. The sentence names both.
+#[test]
+fn a_join_without_an_answer_does_not_hide_other_causes() {
+    let mut talk = Talk::new(false);
+    let path = talk.open(true, 20);
+    talk.ack(path, Some(0));
+    let before = talk.packets.len();
+    talk.open(true, 20);
+    talk.packets.truncate(before + 1);
+    let mut again = talk.packets[before].clone();
+    again.at_ns += 1_000_000_000;
+    let mut piece = 0;
+    for round in 0..60 {
+        for _ in 0..8 {
+            talk.data(path, piece);
+            piece += 1;
+            talk.now += 1_000_000;
+        }
+        talk.wait(if round == 30 { 2_012 } else { 12 });
+        talk.ack(path, Some(piece));
+    }
+    talk.packets.push(again);
+    talk.packets.sort_by_key(|it| it.at_ns);
+    let document = explained(&[written("join.pcapng", &Format::USUAL.file(&talk.packets, false))]);
+    let (begin, end) = (
+        "; the join of p2 was refused or not answered, and ",
+        " were lost because p1 was silent: nothing that it carried was acknowledged.",
+    );
+    assert!(
+        document.sentence.contains(begin) && document.sentence.ends_with(end),
+        "{}",
+        document.sentence
+    );
+    assert_eq!(document.connections[0].lost_time[0].cause, Cause::JoinRefused);
+}
+
 /// A path is reset in the middle of a transfer over two paths.
 #[test]
 fn a_reset_path_is_an_incident_with_its_reason() {

@@ -47,6 +47,12 @@ const PLANTED: &[(&str, &str, &str, Option<&str>)] = &[
     ("outage", "W,down=1s..3s L --workload download:8MB", "path-silent", Some("wifi")),
     ("outage-of-slow", "W L,down=1s..3s --workload download:8MB", "path-silent", Some("lte")),
     ("upload-outage", "W,down=1s..3s L --workload upload:8MB", "path-silent", Some("wifi")),
+    (
+        "handover",
+        "--path wifi:rate=10mbit,rtt=20ms,down=8s.. --path lte:rate=10mbit,rtt=50ms,backup --workload download:12MB --scheduler linux",
+        "path-silent",
+        Some("wifi"),
+    ),
     ("rcvbuf", "W L --workload download:8MB --rcvbuf 64KiB", "receive-window", None),
     ("rcvbuf-upload", "W L --workload upload:6MB --rcvbuf 48KiB", "receive-window", None),
     ("sndbuf", "W L --workload download:8MB --sndbuf 48KiB", "send-buffer", None),

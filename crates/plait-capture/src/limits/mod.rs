@@ -4,6 +4,7 @@
 //! later, by the delay between capture and sender. So a capture at the receiver gives the same periods.
 
 mod dry;
+mod outage;
 mod path;
 mod period;
 mod under_way;
@@ -124,7 +125,10 @@ impl Limits {
         at_ns: i64,
         rtt_ns: Option<i64>,
         packets: (Mark, Mark),
+        is_backup: bool,
     ) {
+        // A backup would have carried nothing before.
+        let label = if is_backup { Label::Link } else { Label::BeforeJoin };
         let known = self.paths.len();
         if known <= path {
             self.paths.resize_with(path + 1, PathLimits::default);
@@ -133,7 +137,7 @@ impl Limits {
         if let Some(began) = self.began.filter(|began| *began < self.now) {
             for index in known..=path {
                 self.paths[index].add(Period {
-                    label: Label::BeforeJoin,
+                    label: if index == path { label } else { Label::BeforeJoin },
                     blamed: Some(index),
                     holder: None,
                     from: began,
@@ -148,6 +152,13 @@ impl Limits {
         self.paths[path].open(at_ns, rtt_ns);
     }
 
+    /// Notes whether a path is a backup.
+    pub(crate) fn set_backup(&mut self, path: usize, is_backup: bool) {
+        if let Some(path) = self.paths.get_mut(path) {
+            path.outage.is_backup = is_backup;
+        }
+    }
+
     /// Takes the reset of a path by a packet.
     pub(crate) fn reset(&mut self, path: usize, packet: Mark, data: &DataLevel) {
         if self.paths.get(path).is_some_and(PathLimits::is_open) {
@@ -159,7 +170,7 @@ impl Limits {
 
     /// Another path replaces a path that was reset.
     pub(crate) fn replace(&mut self, path: usize) {
-        self.paths.get_mut(path).into_iter().for_each(PathLimits::replace);
+        self.paths.get_mut(path).into_iter().for_each(|it| it.outage.replace());
     }
 
     /// Sets the payload of a full segment.
@@ -170,7 +181,7 @@ impl Limits {
     /// Takes a segment with payload.
     pub(crate) fn on_data(&mut self, event: &DataEvent, data: &DataLevel) {
         self.advance(event.at_ns, event.packet, data);
-        self.open(event.path, event.at_ns, None, (event.packet, event.packet));
+        self.open(event.path, event.at_ns, None, (event.packet, event.packet), false);
         if self.began.is_none() {
             (self.began, self.now) = (Some(event.at_ns), event.at_ns);
             self.packet = event.packet;
@@ -315,8 +326,11 @@ impl Limits {
         if !path.is_open() {
             return Label::BeforeJoin;
         }
-        if let Some(label) = path.after_reset() {
+        if let Some(label) = path.outage.after_reset() {
             return label;
+        }
+        if path.rests() && self.others_work() {
+            return Label::Link;
         }
         if let Some(label) = path.recovering() {
             return label;
@@ -367,6 +381,12 @@ impl Limits {
             None => Label::NothingToSend,
             Some(Held::ReceiveWindow | Held::NoPath) => return None,
         })
+    }
+
+    /// Returns true if a regular path may carry data.
+    fn others_work(&self) -> bool {
+        let mut regular = self.paths.iter().filter(|it| it.is_open() && !it.outage.is_backup);
+        regular.any(|it| it.outage.reset.is_none())
     }
 
     fn others_are_full(&self, index: usize) -> bool {

@@ -1,5 +1,6 @@
 //! The sender's state of one path.
 
+use super::outage::Outage;
 use super::period::{Label, Period};
 use super::{AckEvent, DataEvent};
 use std::collections::VecDeque;
@@ -82,15 +83,6 @@ struct Busy {
     sum: (i64, u64),
 }
 
-/// Times in which a path carries nothing.
-#[derive(Clone, Default, Debug)]
-struct Outage {
-    /// The latest silence.
-    silence: Option<(i64, i64)>,
-    /// When the path was reset, and whether another path has replaced it.
-    reset: Option<(i64, bool)>,
-}
-
 /// The state of one path.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PathLimits {
@@ -108,7 +100,7 @@ pub(crate) struct PathLimits {
     pub(crate) gap_since: Option<i64>,
     /// Since when data is outstanding without an acknowledgement; none if nothing is.
     waiting: Option<i64>,
-    outage: Outage,
+    pub(super) outage: Outage,
     rtt: Rtt,
     flights: Flights,
     losses: Losses,
@@ -177,13 +169,6 @@ impl PathLimits {
         }
     }
 
-    /// Returns the limit of a path that was reset.
-    pub(crate) fn after_reset(&self) -> Option<Label> {
-        self.outage
-            .reset
-            .map(|(_, is_replaced)| if is_replaced { Label::Link } else { Label::Reset })
-    }
-
     /// Takes its reset. `index` is its number.
     pub(crate) fn reset(&mut self, index: usize, at_ns: i64) {
         if let Some(since) = self.waiting.filter(|since| at_ns - since > self.silence_limit()) {
@@ -194,9 +179,9 @@ impl PathLimits {
         self.losses.recovery = None;
     }
 
-    /// Another path has replaced it, if it was reset.
-    pub(crate) fn replace(&mut self) {
-        self.outage.reset = self.outage.reset.map(|(at, _)| (at, true));
+    /// Returns true if it is a backup without unacknowledged data.
+    pub(crate) const fn rests(&self) -> bool {
+        self.outage.is_backup && self.waiting.is_none()
     }
 
     pub(crate) const fn growing(&self) -> Label {
