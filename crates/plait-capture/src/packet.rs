@@ -86,13 +86,13 @@ impl PacketReader {
             _ if ip.len() < original => Unread::Cut,
             _ => Unread::Malformed,
         })?;
-        let tcp_at = match (packet.headers.src.is_ipv4(), ip.get(6)) {
-            (true, _) => usize::from(ip[0] & 0x0f) * 4,
-            (false, Some(&TCP)) => 40,
-            // After extension headers, the whole TCP header is needed.
-            (false, _) => packet.payload_at - Segment::TCP_HEADER as usize,
+        // Extension headers that were cut give a wrong offset, so the whole TCP header is needed after them.
+        let has_extensions = !packet.headers.src.is_ipv4() && ip.get(6) != Some(&TCP);
+        let needed = match has_extensions {
+            true => packet.payload_at,
+            false => packet.tcp_at + Segment::TCP_HEADER as usize,
         };
-        if ip.len() < tcp_at + Segment::TCP_HEADER as usize {
+        if ip.len() < needed {
             return Err(Unread::Cut);
         }
         let jumbo = original > MAX_IP;
@@ -101,7 +101,7 @@ impl PacketReader {
             Why::Version(version) if it.kind == MPTCP => Some(version),
             _ => None,
         });
-        let (digest, has_ident) = digest(ip, (tcp_at, packet.payload_at), payload);
+        let (digest, has_ident) = digest(ip, (packet.tcp_at, packet.payload_at), payload);
         Ok(Seen {
             file,
             number: frame.number,

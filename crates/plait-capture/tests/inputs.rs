@@ -284,3 +284,40 @@ fn binary_units_of_time_are_read() {
     assert!(document.files[0].broken.is_none(), "{:?}", document.files);
     assert_eq!(document.connections[0].duration_ms, expected);
 }
+
+/// The TCP header after an extension header decides about copies, and not only its options.
+#[test]
+fn segments_after_extension_headers_are_no_copies() {
+    let extended = |talk: &Talk| {
+        let mut packets = talk.packets.clone();
+        for packet in &mut packets {
+            let len = u16::from_be_bytes([packet.bytes[4], packet.bytes[5]]) + 8;
+            packet.bytes[4..6].copy_from_slice(&len.to_be_bytes());
+            // Destination options with one option of padding.
+            packet.bytes[6] = 60;
+            packet.bytes.splice(40..40, [6, 0, 1, 4, 0, 0, 0, 0]);
+            // The network card writes the checksum later.
+            packet.bytes[64..66].fill(0);
+        }
+        packets
+    };
+    // All data segments of a burst have the same options, and only their numbers differ.
+    let mut talk = Talk::new(true);
+    let path = talk.open(false, 20);
+    for _ in 0..8 {
+        talk.plain_with_clock(path, 77);
+        talk.now += 10_000;
+    }
+    talk.wait(20);
+    talk.ack(path, None);
+    let expected = comparable(of("plain-v6.pcapng", &talk.packets));
+    let document = of("extended.pcapng", &extended(&talk));
+    assert!(document.files[0].notes.is_empty(), "{:?}", document.files);
+    assert_eq!(document.connections[0].paths[0].traffic.segments, 8);
+    assert!(comparable(document) == expected);
+    // If the TCP header was cut, its place is unknown.
+    let cut = Format { snap: 40 + 8 + 20 + 4, ..Format::USUAL }.file(&extended(&talk), false);
+    let document = explained(&[written("extended-cut.pcapng", &cut)]);
+    // The ACK without options and the third segment of the handshake are whole.
+    assert_eq!(document.files[0].segments, 2, "{:?}", document.files);
+}
