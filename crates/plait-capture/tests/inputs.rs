@@ -321,3 +321,40 @@ fn segments_after_extension_headers_are_no_copies() {
     // The ACK without options and the third segment of the handshake are whole.
     assert_eq!(document.files[0].segments, 2, "{:?}", document.files);
 }
+
+/// Returns a file in which packet `nth` has another length on the link.
+fn with_length(talk: &Talk, nth: usize, length: u32) -> Vec<u8> {
+    let mut file = Format::USUAL.file(&talk.packets, false);
+    let at = Format::USUAL.file(&talk.packets[..nth - 1], false).len() + 24;
+    file[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    file
+}
+
+/// The length of the IP header counts, and that of the frame only if the IP header has none.
+#[test]
+fn a_wrong_length_of_a_frame_makes_no_data() {
+    for v6 in [false, true] {
+        let talk = two_paths(v6);
+        let expected = comparable(of("lengths.pcapng", &talk.packets));
+        for length in [70_000, 600_000, u32::MAX] {
+            let file = written("length.pcapng", &with_length(&talk, 9, length));
+            assert!(comparable(explained(&[file])) == expected, "{length}");
+        }
+        // A packet of segmentation offload has as many bytes as its frame, up to the limit of Linux.
+        let mut offloaded = Talk::new(v6);
+        let path = offloaded.open(false, 20);
+        offloaded.plain(path);
+        let bytes = &mut offloaded.packets[3].bytes;
+        let at = if v6 { 4 } else { 2 };
+        bytes[at..at + 2].fill(0);
+        let headers = bytes.len() as u32 - made::PIECE;
+        let data = |payload: u32| {
+            let file = written("offload.pcapng", &with_length(&offloaded, 4, headers + payload));
+            let document = explained(&[file]);
+            (document.connections[0].data.bytes, document.files[0].notes.len())
+        };
+        assert_eq!(data(200_000), (200_000, 0));
+        assert_eq!(data(524_280), (524_280, 0));
+        assert_eq!(data(524_281), (0, 1));
+    }
+}
