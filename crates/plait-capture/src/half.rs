@@ -208,7 +208,7 @@ impl Half {
 
     /// Maps the data from position 1 to `len` as the MP_CAPABLE of the first data does.
     pub(crate) fn map_first(&mut self, dsn: u64, len: u16) {
-        self.mappings.push_back(Map { start: 1, len: i64::from(len), dsn, long: true });
+        self.push(Map { start: 1, len: i64::from(len), dsn, long: true });
     }
 
     fn keep(&mut self, mapping: Mapping, start: i64) {
@@ -219,12 +219,16 @@ impl Half {
                 *self.numbering.ssn_shift.get_or_insert(mapping.ssn.wrapping_sub(start as u32));
             start + i64::from(mapping.ssn.wrapping_sub(shift).wrapping_sub(start as u32) as i32)
         };
-        let map = Map {
+        self.push(Map {
             start: position,
             len: i64::from(mapping.len),
             dsn: mapping.dsn.0,
             long: mapping.long,
-        };
+        });
+    }
+
+    /// Adds a mapping. One that repeats the latest one replaces it, and the oldest one is dropped if there are too many.
+    fn push(&mut self, map: Map) {
         if self.mappings.back().is_some_and(|last| last.start == map.start && last.dsn == map.dsn) {
             self.mappings.pop_back();
         }
@@ -372,5 +376,20 @@ impl Half {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_mappings_of_the_first_data_need_no_memory() {
+        let mut half = Half::default();
+        (0..100_000).for_each(|_| half.map_first(1_000, 10));
+        assert_eq!(half.mappings.len(), 1);
+        (0..100_000).for_each(|dsn| half.map_first(dsn, 10));
+        assert_eq!(half.mappings.len(), MAX_MAPPINGS);
+        assert_eq!(half.mapped(3), Some(MappedTo { dsn: 100_001, long: true }));
     }
 }
