@@ -194,10 +194,7 @@ impl Captures {
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let known = self.flows.get(&key).copied().filter(|(connection, index)| {
             let flow = &self.connections[*connection].subflows[*index];
-            // A SYN with another number on ports that were in use begins a new subflow.
-            !(opens
-                && flow.files[flow.side(seen)] == Some(seen.file)
-                && flow.halves.iter().any(|half| half.seen.next() > 1))
+            !(opens && flow.files[flow.side(seen)] == Some(seen.file) && flow.is_replaced_by(seen))
         });
         let place = match known {
             Some(place) => place,

@@ -246,6 +246,12 @@ impl Half {
         Some(MappedTo { dsn, long: map.long })
     }
 
+    /// Returns true if `number` is that of this end's SYN; none if the capture lacks the SYN.
+    pub(crate) fn is_isn(&self, number: u32) -> Option<bool> {
+        let positions = self.numbering.positions.filter(|_| self.numbering.began);
+        positions.map(|positions| positions.is_first(number))
+    }
+
     /// Returns true if there was a mapping.
     pub(crate) fn was_mapped(&self) -> bool {
         !self.mappings.is_empty()

@@ -128,6 +128,14 @@ impl Subflow {
         usize::from(seen.src != self.ends[0])
     }
 
+    /// Returns true if a SYN without ACK on the ports of this subflow begins another one. A repeated SYN does not.
+    pub(crate) fn is_replaced_by(&self, syn: &Seen) -> bool {
+        let half = &self.halves[self.side(syn)];
+        // Without the first SYN, the data shows that the subflow began before.
+        let has_data = || self.halves.iter().any(|half| half.seen.next() > 1);
+        half.is_isn(syn.segment.seq).map_or_else(has_data, |same| !same)
+    }
+
     /// Takes note of the handshake and of the options that MPTCP needs.
     pub(crate) fn on_flags(&mut self, side: usize, seen: &Seen) {
         self.packets[side] += 1;

@@ -358,3 +358,54 @@ fn a_wrong_length_of_a_frame_makes_no_data() {
         assert_eq!(data(524_281), (0, 1));
     }
 }
+
+/// Returns the first packet of a conversation, a SYN, with another number.
+fn syn_with(talk: &Talk, seq: u32, at_ns: u64) -> Packet {
+    let mut syn = talk.packets[0].clone();
+    syn.bytes[24..28].copy_from_slice(&seq.to_be_bytes());
+    Packet { at_ns, ..syn }
+}
+
+fn download() -> Talk {
+    let mut talk = Talk::new(false);
+    let path = talk.open(false, 20);
+    for _ in 0..10 {
+        talk.plain(path);
+        talk.plain(path);
+        talk.wait(20);
+        talk.ack(path, None);
+    }
+    talk
+}
+
+#[test]
+fn a_repeated_syn_begins_no_subflow() {
+    let mut talk = download();
+    let mut syn = talk.packets[0].clone();
+    syn.at_ns = talk.packets[6].at_ns;
+    talk.packets.insert(7, syn);
+    let document = of("repeated-syn.pcapng", &talk.packets);
+    assert_eq!(document.connections_found, 1);
+    assert_eq!(document.connections[0].data.bytes, 20_000);
+}
+
+/// A SYN has no answer, and the next attempt on the same ports has another number.
+#[test]
+fn a_syn_with_another_number_begins_a_connection() {
+    let mut talk = download();
+    let expected = &of("one-syn.pcapng", &talk.packets).connections[0];
+    for isn in [5, 1 << 31, u32::MAX - 100_000] {
+        let first = syn_with(&talk, isn, talk.packets[0].at_ns - 1_000_000_000);
+        talk.packets.insert(0, first);
+        let document = of("two-syns.pcapng", &talk.packets);
+        assert_eq!((document.connections_found, document.connections.len()), (2, 2), "{isn}");
+        let connection = &document.connections[0];
+        assert_eq!(connection.data.bytes, 20_000, "{isn}");
+        assert_eq!(connection.duration_ms, expected.duration_ms);
+        assert_eq!(
+            format!("{:?}", connection.paths[0].traffic),
+            format!("{:?}", expected.paths[0].traffic)
+        );
+        talk.packets.remove(0);
+    }
+}
