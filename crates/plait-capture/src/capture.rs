@@ -194,7 +194,7 @@ impl Captures {
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let known = self.flows.get(&key).copied().filter(|(connection, index)| {
             let flow = &self.connections[*connection].subflows[*index];
-            !(opens && flow.files[flow.side(seen)] == Some(seen.file) && flow.is_replaced_by(seen))
+            !(opens && self.may_count(flow, seen) && flow.is_replaced_by(seen))
         });
         let place = match known {
             Some(place) => place,
@@ -223,8 +223,17 @@ impl Captures {
         }
     }
 
+    /// Returns true if the packets of this direction come from the file of `seen`, or if their file has ended.
+    fn may_count(&self, flow: &Subflow, seen: &Seen) -> bool {
+        let ended = |file: usize| self.opened.get(file).is_some_and(Opened::is_exhausted);
+        flow.files[flow.side(seen)].is_some_and(|file| file == seen.file || ended(file))
+    }
+
     /// Returns the file whose packets count for this direction of a subflow: that of the other direction if it has
     /// both, and otherwise the first one with the direction.
+    ///
+    /// After the end of that file, the next one counts, unless it repeats earlier segments: the clock of a second
+    /// capture of the same packets may be behind.
     fn file_of(&mut self, (connection, index): (usize, usize), seen: &Seen) -> usize {
         let flow = &mut self.connections[connection].subflows[index];
         let side = flow.side(seen);
@@ -232,7 +241,13 @@ impl Captures {
             let file = self.opened.get(*first);
             file.is_some_and(|it| it.clock.direction(seen.src, seen.dst).is_some())
         });
-        *flow.files[side].get_or_insert(first.unwrap_or(seen.file))
+        let file = *flow.files[side].get_or_insert(first.unwrap_or(seen.file));
+        let lacks = |it: &Opened| it.is_exhausted() && !it.has_copy_of(seen);
+        if file != seen.file && self.opened.get(file).is_some_and(lacks) && flow.is_current(seen) {
+            flow.files[side] = Some(seen.file);
+            return seen.file;
+        }
+        file
     }
 
     /// Returns the data sequence numbers that the files have of a subflow, sent by `src` and by `dst`.

@@ -252,6 +252,24 @@ impl Half {
         positions.map(|positions| positions.is_first(number))
     }
 
+    /// Returns true if a part of a segment of this end is not acknowledged.
+    pub(crate) fn is_unacked(&self, seen: &Seen) -> bool {
+        let Some(positions) = self.numbering.positions else { return true };
+        let len = i64::from(seen.payload) + i64::from(seen.segment.flags.has(Flags::SYN));
+        positions.of(seen.segment.seq) + len > self.acked
+    }
+
+    /// Returns true if an acknowledgement of the other end is the latest one or beyond it.
+    pub(crate) fn is_acked_again(&self, ack: u32) -> bool {
+        let positions = self.numbering.positions;
+        positions.is_none_or(|it| self.without_fin(it.of(ack)) >= self.acked)
+    }
+
+    /// Returns the position of an acknowledgement without the sequence number of the FIN.
+    fn without_fin(&self, ack: i64) -> i64 {
+        self.fin.map_or(ack, |fin| ack.min(fin.max(self.seen.next())))
+    }
+
     /// Returns true if there was a mapping.
     pub(crate) fn was_mapped(&self) -> bool {
         !self.mappings.is_empty()
@@ -304,8 +322,7 @@ impl Half {
             return None;
         }
         let mut news = self.sacked(&segment.options.sack, ack);
-        // The FIN has a sequence number too.
-        let ack = self.fin.map_or(ack, |fin| ack.min(fin.max(self.seen.next())));
+        let ack = self.without_fin(ack);
         self.counts.unseen_bytes += self.unseen(ack);
         let mut rtt_ns = None;
         if ack > self.acked {

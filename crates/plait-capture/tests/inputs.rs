@@ -5,6 +5,7 @@ mod made;
 
 use made::{Format, Link, Packet, Talk, explained, two_paths, written};
 use plait_capture::{CaptureExplanation, Place};
+use std::path::PathBuf;
 
 fn of(name: &str, packets: &[Packet]) -> CaptureExplanation {
     explained(&[written(name, &Format::USUAL.file(packets, false))])
@@ -408,4 +409,90 @@ fn a_syn_with_another_number_begins_a_connection() {
         );
         talk.packets.remove(0);
     }
+}
+
+/// Writes the packets to files, each from one of `starts` to the next one.
+fn rotated(name: &str, packets: &[Packet], starts: &[usize]) -> Vec<PathBuf> {
+    let ends = starts.iter().skip(1).copied().chain([packets.len()]);
+    let parts = starts.iter().zip(ends).enumerate();
+    let write = |(nth, (start, end)): (usize, (&usize, usize))| {
+        let file = Format::USUAL.file(&packets[*start..end], false);
+        written(&format!("{name}-{nth}.pcapng"), &file)
+    };
+    parts.map(write).collect()
+}
+
+/// Tcpdump begins a new file now and then (`-C`, `-G`).
+#[test]
+fn rotated_files_are_one_capture() {
+    for v6 in [false, true] {
+        let talk = spaced(v6);
+        let expected = comparable(of("unrotated.pcapng", &talk.packets));
+        for starts in [vec![0, 12], vec![0, 1, 9, 14], (0..20).collect()] {
+            let files = rotated("rotated", &talk.packets, &starts);
+            let document = explained(&files);
+            assert!(document.files.iter().all(|file| file.notes.is_empty()), "{starts:?}");
+            assert!(comparable(document) == expected, "{starts:?}");
+        }
+    }
+}
+
+/// Ports are used again in a later file.
+#[test]
+fn a_later_file_has_a_new_connection_on_the_same_ports() {
+    let first = download().packets;
+    let mut second = first.clone();
+    for packet in &mut second {
+        packet.at_ns += 60_000_000_000;
+        // The server's acknowledgements do not matter here.
+        let at = if packet.bytes[15] == 1 { 24 } else { 28 };
+        let number = u32::from_be_bytes(packet.bytes[at..at + 4].try_into().unwrap());
+        let number = number.wrapping_add(1 << 20).to_be_bytes();
+        packet.bytes[at..at + 4].copy_from_slice(&number);
+    }
+    let starts = [0, first.len()];
+    let files = rotated("reused", &[first, second].concat(), &starts);
+    let document = explained(&files);
+    assert_eq!(document.connections_found, 2);
+    assert!(document.connections.iter().all(|it| it.data.bytes == 20_000));
+    assert!(document.files.iter().all(|file| file.notes.is_empty()), "{:?}", document.files);
+}
+
+/// Both hosts have the same packets, and one clock is behind: copies that come after the end of the first file count
+/// once too.
+#[test]
+fn copies_of_a_slow_clock_count_once() {
+    let mut talk = download();
+    talk.reset(0, false, None);
+    let expected = comparable(of("one-clock.pcapng", &talk.packets));
+    let first = written("first-clock.pcapng", &Format::USUAL.file(&talk.packets, false));
+    for behind in [0, 30_000_000, 10_000_000_000] {
+        let mut packets = talk.packets.clone();
+        packets.iter_mut().for_each(|packet| packet.at_ns += behind);
+        let second = written("second-clock.pcapng", &Format::USUAL.file(&packets, false));
+        let document = explained(&[first.clone(), second]);
+        let note = &document.files[1].notes[0];
+        let count = packets.len();
+        assert!(note.starts_with(&format!("{count} segments are in another file")), "{note}");
+        // Only the name of the file differs.
+        assert_eq!(comparable(document).replace(" of file 0", ""), expected, "{behind}");
+    }
+}
+
+/// The same without acknowledgements, by the time stamps of IPv6.
+#[test]
+fn copies_of_one_direction_count_once() {
+    let mut talk = Talk::new(true);
+    let path = talk.open(false, 20);
+    for clock in 1..=50 {
+        talk.plain_with_clock(path, clock);
+        talk.wait(1);
+    }
+    let mut packets = talk.of(true);
+    let first = written("one-way.pcapng", &Format::USUAL.file(&packets, false));
+    packets.iter_mut().for_each(|packet| packet.at_ns += 10_000_000_000);
+    let second = written("one-way-late.pcapng", &Format::USUAL.file(&packets, false));
+    let document = explained(&[first, second]);
+    let traffic = &document.connections[0].paths[0].traffic;
+    assert_eq!((traffic.segments, traffic.retransmitted_segments), (50, 0));
 }
