@@ -15,6 +15,10 @@ const MAX_MAPPINGS: usize = 64;
 const MAX_STAMPS: usize = 1_024;
 /// Largest shift of a window (RFC 7323 section 2.3).
 const MAX_SHIFT: u8 = 14;
+/// Least window in bytes for the check of sequence numbers: the largest one without a scale.
+const LEAST_WINDOW: i64 = 65_535;
+/// The window for this check if the capture shows none, in bytes.
+const UNKNOWN_WINDOW: i64 = 1 << 27;
 /// A gap that is filled within this part of the RTT is reordering (RFC 8985 uses a quarter, and adapts it).
 const REORDERING_PART: i64 = 2;
 
@@ -39,6 +43,8 @@ pub(crate) struct Counts {
     pub(crate) duplicate_reports: u64,
     /// Bytes that were acknowledged and are not in the capture.
     pub(crate) unseen_bytes: u64,
+    /// Segments with payload far outside the receive window, which do not count.
+    pub(crate) stray_segments: u64,
 }
 
 /// Data that is on its way.
@@ -114,6 +120,42 @@ struct Numbering {
     ssn_shift: Option<u32>,
 }
 
+/// How far from the earlier data a segment may be.
+#[derive(Clone, Copy, Default, Debug)]
+struct Reach {
+    /// Largest window of the receiver in bytes; none if the capture shows none.
+    window: Option<i64>,
+    /// The latest segment beyond the reach: the number of its packet, and the position after it.
+    beyond: Option<(u64, i64)>,
+}
+
+impl Reach {
+    /// Returns true if a segment from `start` up to `end` has a damaged number. `acked` and `next` are the ends of the
+    /// acknowledged data and of all data before it.
+    ///
+    /// Packets may be missing in the capture, so two windows are allowed. Beyond them, a second packet that continues
+    /// the first one shows that both are right.
+    fn is_stray(
+        &mut self,
+        number: u64,
+        (start, end): (i64, i64),
+        (acked, next): (i64, i64),
+    ) -> bool {
+        let window = self.window.map_or(UNKNOWN_WINDOW, |window| window.max(LEAST_WINDOW));
+        if start - next <= 2 * window {
+            // A late copy may be far behind.
+            return acked - start > 2 * UNKNOWN_WINDOW;
+        }
+        let continues = |(packet, at): (u64, i64)| packet != number && at == start && end > start;
+        if self.beyond.is_some_and(continues) {
+            self.beyond = None;
+            return false;
+        }
+        self.beyond = Some((number, end));
+        true
+    }
+}
+
 /// Times and rates of a direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Samples {
@@ -131,6 +173,7 @@ pub(crate) struct Samples {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Half {
     numbering: Numbering,
+    reach: Reach,
     /// Scale of this end's windows, as its SYN offers it; none if the capture does not show it.
     pub(crate) scale: Option<Scale>,
     pub(crate) mss: Option<u16>,
@@ -179,8 +222,15 @@ impl Half {
         }
         let positions =
             self.numbering.positions.get_or_insert(Positions::new(segment.seq.wrapping_sub(1)));
-        let start = positions.follow(segment.seq) + i64::from(syn);
+        let start = positions.of(segment.seq) + i64::from(syn);
+        let end = start + i64::from(seen.payload);
         self.seen.begin(start);
+        let ends = (self.acked, self.seen.next());
+        if self.reach.is_stray(seen.number, (start, end), ends) {
+            self.counts.stray_segments += u64::from(seen.payload > 0);
+            return None;
+        }
+        positions.follow(segment.seq);
         let mapping = segment.options.dss.and_then(|dss| dss.mapping);
         if let Some(mapping) = mapping.filter(|mapping| mapping.len > 0) {
             self.keep(mapping, start);
@@ -188,7 +238,6 @@ impl Half {
         if seen.payload <= u32::from(self.mss.unwrap_or(1_460)) {
             self.max_payload = self.max_payload.max(seen.payload);
         }
-        let end = start + i64::from(seen.payload);
         if segment.flags.has(Flags::FIN) {
             self.fin = Some(end);
         }
@@ -337,12 +386,16 @@ impl Half {
         self.delivered += news as i64;
         let is_exact = segment.flags.has(Flags::SYN) || segment.window == 0;
         let shift = if is_exact { Some(0) } else { scale };
+        let window = shift.map(|shift| u64::from(segment.window) << shift);
+        // Without a scale, an exact window may be a small part of the others.
+        let known = window.filter(|_| scale.is_some()).map(|window| window as i64);
+        self.reach.window = self.reach.window.max(known);
         Some(Acked {
             ack: self.acked,
             delivered: self.delivered,
             rtt_ns,
             echo_ns,
-            window: shift.map(|shift| u64::from(segment.window) << shift),
+            window,
             data_ack: segment.options.dss.and_then(|dss| dss.data_ack),
         })
     }

@@ -213,6 +213,13 @@ pub(crate) fn notes(connection: &Connection, captures: &Captures, names: &[Strin
         );
     }
     notes.extend(missing(connection, side));
+    let halves = connection.subflows.iter().flat_map(|flow| &flow.halves);
+    let stray: u64 = halves.map(|half| half.counts.stray_segments).sum();
+    if stray > 0 {
+        notes.push(format!(
+            "{stray} segments have sequence numbers far outside the receive window, and are left out."
+        ));
+    }
     if connection.unmapped_segments > 0 {
         let count = connection.unmapped_segments;
         notes.push(format!(

@@ -496,3 +496,55 @@ fn copies_of_one_direction_count_once() {
     let traffic = &document.connections[0].paths[0].traffic;
     assert_eq!((traffic.segments, traffic.retransmitted_segments), (50, 0));
 }
+
+/// Returns the packets with another sequence number of packet `nth`, from zero, in which one bit is wrong.
+fn with_wrong_bit(packets: &[Packet], nth: usize, byte: usize, bit: u8) -> Vec<Packet> {
+    let mut packets = packets.to_vec();
+    packets[nth].bytes[byte] ^= 1 << bit;
+    packets
+}
+
+#[test]
+fn a_wrong_bit_in_a_sequence_number_makes_no_data() {
+    let talk = download();
+    let expected = of("right.pcapng", &talk.packets);
+    let sizes = talk.packets.iter().map(|it| it.bytes.len());
+    let data: Vec<usize> = sizes.enumerate().filter(|it| it.1 > 500).map(|it| it.0).collect();
+    for (nth, bit) in data[2..18].iter().zip((5..8).cycle()) {
+        let document = of("wrong-bit.pcapng", &with_wrong_bit(&talk.packets, *nth, 24, bit));
+        let connection = &document.connections[0];
+        // The missing data is acknowledged later.
+        assert_eq!((connection.data.bytes, connection.data.acked_bytes), (20_000, 20_000), "{nth}");
+        assert_eq!(connection.duration_ms, expected.connections[0].duration_ms);
+        assert_eq!(connection.paths[0].traffic.segments, 19);
+        let note =
+            "1 segments have sequence numbers far outside the receive window, and are left out.";
+        assert!(connection.notes.iter().any(|it| it == note), "{:?}", connection.notes);
+    }
+}
+
+/// Tcpdump may drop packets, and data then continues far away: only the first segment there does not count.
+#[test]
+fn data_after_a_large_gap_of_the_capture_counts() {
+    for (lost, strays) in [(1_000, 0), (1_800, 0), (2_000, 1), (400_000, 1)] {
+        let mut talk = Talk::new(false);
+        let path = talk.open(false, 20);
+        talk.plain(path);
+        talk.wait(20);
+        talk.ack(path, None);
+        (0..lost).for_each(|_| talk.lose(path));
+        for _ in 0..10 {
+            talk.plain(path);
+            talk.now += 100_000;
+        }
+        talk.wait(20);
+        talk.ack(path, None);
+        let document = of("large-gap.pcapng", &talk.packets);
+        let connection = &document.connections[0];
+        let bytes = 1_000 * (lost + 11);
+        assert_eq!((connection.data.bytes, connection.data.acked_bytes), (bytes, bytes));
+        assert_eq!(connection.paths[0].traffic.segments, 11 - strays);
+        let far = connection.notes.iter().any(|note| note.starts_with("1 segments have sequence"));
+        assert_eq!(far, strays > 0, "{:?}", connection.notes);
+    }
+}
