@@ -19,6 +19,10 @@ use std::path::PathBuf;
 const MAX_SUBFLOWS: usize = 20_000;
 /// Largest time from the first segment to another one, in nanoseconds: three years. Damaged stamps are cut to it.
 const MAX_TIME_NS: i64 = 100_000_000_000_000_000;
+/// Longest pause of all files before a segment of a known subflow, in nanoseconds: one day. Beyond it, a clock was set.
+const MAX_PAUSE_NS: i64 = 86_400_000_000_000;
+/// The same before the first segment of a subflow: one year. Captures of several days may be one file.
+const MAX_PAUSE_BEFORE_NS: i64 = 365 * MAX_PAUSE_NS;
 /// Largest number of subflows of a connection.
 const MAX_PATHS: usize = 64;
 
@@ -37,7 +41,7 @@ pub(crate) struct Captures {
     tokens: BTreeMap<u32, (usize, usize)>,
     numbers: Numbers,
     subflows: usize,
-    /// Time of the first segment, from which all times count.
+    /// Time of the first segment, from which all times count. It moves if a clock jumps ahead.
     origin: Option<i64>,
     /// Time of the latest segment. Time does not go back, even if stamps do.
     latest: i64,
@@ -151,6 +155,7 @@ impl Captures {
 
     /// Takes the next segment in the order of time.
     pub(crate) fn take_segment(&mut self, mut seen: Seen) {
+        self.pass_jump(&seen);
         seen.at_ns = self.moved_to(seen.at_ns);
         self.on_segment(&seen);
         if self.connections.len() > 1 && !self.senders.mixed && self.senders.is_used() {
@@ -162,6 +167,21 @@ impl Captures {
     /// Returns the time of the first packet in nanoseconds since the epoch.
     pub(crate) fn origin(&self) -> i64 {
         self.origin.unwrap_or(0)
+    }
+
+    /// Moves the origin if the time of a capture jumps ahead, so that it goes on from the segment before.
+    fn pass_jump(&mut self, seen: &Seen) {
+        let (Some(origin), counts) = (self.origin, &mut self.counts[seen.file]) else { return };
+        let before = origin.saturating_add(self.latest);
+        let ahead = seen.at_ns.saturating_sub(before);
+        let is_known = self.flows.contains_key(&pair(seen));
+        let most = if is_known { MAX_PAUSE_NS } else { MAX_PAUSE_BEFORE_NS };
+        // The times of a log are those of a program, which sets no clock.
+        if ahead > most && counts.kind == FileKind::Capture {
+            // A packet without a stamp has time zero.
+            counts.jumps.add(seen.number, (before != 0).then_some(ahead));
+            self.origin = Some(seen.at_ns.saturating_sub(self.latest));
+        }
     }
 
     /// Returns a time that counts from the first segment and does not go back.
@@ -189,7 +209,7 @@ impl Captures {
     }
 
     fn on_segment(&mut self, seen: &Seen) {
-        let key = (seen.src.min(seen.dst), seen.src.max(seen.dst));
+        let key = pair(seen);
         let flags = seen.segment.flags;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let known = self.flows.get(&key).copied().filter(|(connection, index)| {
@@ -317,4 +337,9 @@ impl Captures {
         self.subflows += 1;
         Some((connection, index))
     }
+}
+
+/// Returns the addresses of a segment, the lower one first.
+fn pair(seen: &Seen) -> (SocketAddr, SocketAddr) {
+    (seen.src.min(seen.dst), seen.src.max(seen.dst))
 }

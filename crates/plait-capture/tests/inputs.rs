@@ -186,18 +186,24 @@ fn a_file_without_times_has_no_durations() {
     assert!(connection.notes[0].contains("the same time"), "{:?}", connection.notes);
 }
 
+/// Returns a Simple Packet Block.
+fn simple(packet: &[u8]) -> Vec<u8> {
+    let len = packet.len().next_multiple_of(4) as u32 + 16;
+    let mut block = Vec::new();
+    for word in [3, len, packet.len() as u32] {
+        block.extend(word.to_le_bytes());
+    }
+    block.extend(packet);
+    block.resize(block.len().next_multiple_of(4), 0);
+    block.extend(len.to_le_bytes());
+    block
+}
+
 #[test]
 fn a_packet_without_a_stamp_has_the_time_before_it() {
     let talk = two_paths(false);
     let mut file = Format::USUAL.file(&talk.packets[..9], false);
-    let packet = &talk.packets[9].bytes;
-    let len = packet.len().next_multiple_of(4) as u32 + 16;
-    for word in [3, len, packet.len() as u32] {
-        file.extend(word.to_le_bytes());
-    }
-    file.extend(packet);
-    file.resize(file.len().next_multiple_of(4), 0);
-    file.extend(len.to_le_bytes());
+    file.extend(simple(&talk.packets[9].bytes));
     let document = explained(&[written("simple.pcapng", &file)]);
     assert_eq!((document.files[0].packets, document.files[0].segments), (10, 10));
     assert!(document.files[0].notes.is_empty() && document.files[0].broken.is_none());
@@ -547,4 +553,87 @@ fn data_after_a_large_gap_of_the_capture_counts() {
         let far = connection.notes.iter().any(|note| note.starts_with("1 segments have sequence"));
         assert_eq!(far, strays > 0, "{:?}", connection.notes);
     }
+}
+
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// The first packet has no time, or an early one.
+#[test]
+fn one_early_stamp_leaves_the_other_times() {
+    let talk = two_paths(false);
+    let expected = &of("in-time.pcapng", &talk.packets).connections[0];
+    let check = |document: &CaptureExplanation, note: &str| {
+        let connection = &document.connections[0];
+        // The time from the first packet to the second one is lost, which is the RTT.
+        let duration = connection.duration_ms;
+        assert!((duration - expected.duration_ms).abs() <= 20.0, "{duration}");
+        assert_eq!(
+            connection.paths[1].traffic.mean_mbps, expected.paths[1].traffic.mean_mbps,
+            "times of the second path"
+        );
+        assert!(document.files[0].notes[0].starts_with(note), "{:?}", document.files);
+        assert_eq!(document.files[0].notes.len(), 1);
+    };
+    let no_time = "The packets before packet 2 have no times.";
+    for (stamp, note) in [(0, no_time), (DAY_NS, "Packet 2 is 19674.9 days later than all")] {
+        let mut packets = talk.packets.clone();
+        packets[0].at_ns = stamp;
+        check(&of("early.pcapng", &packets), note);
+    }
+    let header = Format::USUAL.file(&[], false);
+    let rest = Format::USUAL.file(&talk.packets[1..], false);
+    let file = [&header[..], &simple(&talk.packets[0].bytes), &rest[header.len()..]].concat();
+    check(&explained(&[written("simple-first.pcapng", &file)]), no_time);
+}
+
+#[test]
+fn a_clock_that_is_set_forward_is_told() {
+    let mut talk = two_paths(false);
+    let expected = of("not-set.pcapng", &talk.packets).connections[0].duration_ms;
+    // A connection may pause for some hours.
+    for (hours, note) in [
+        (20, None),
+        (48, Some("Packet 13 is 2.0 days later than all packets before it")),
+        (4 * 365 * 24, Some("Packet 13 is 1460.0 days later than all packets before it")),
+    ] {
+        let set = hours * 3_600_000_000_000;
+        talk.packets[12..].iter_mut().for_each(|packet| packet.at_ns += set);
+        let document = of("set-forward.pcapng", &talk.packets);
+        talk.packets[12..].iter_mut().for_each(|packet| packet.at_ns -= set);
+        let notes = &document.files[0].notes;
+        assert_eq!(notes.len(), usize::from(note.is_some()), "{notes:?}");
+        assert!(note.is_none_or(|note| notes[0].starts_with(note)), "{notes:?}");
+        let kept = if note.is_none() { hours as f64 * 3.6e6 } else { 0.0 };
+        let duration = document.connections[0].duration_ms - kept;
+        assert!(duration > expected - 60.0 && duration <= expected, "{duration} {expected}");
+    }
+}
+
+/// Captures of several days in one file.
+#[test]
+fn days_between_connections_are_no_fault() {
+    let mut later = two_paths(true).packets;
+    later.iter_mut().for_each(|packet| packet.at_ns += 100 * DAY_NS);
+    let first = download().packets;
+    let document = of("days.pcapng", &[first, later].concat());
+    assert_eq!(document.connections_found, 2);
+    assert!(document.files[0].notes.is_empty(), "{:?}", document.files);
+}
+
+/// One of two hosts begins with the clock of 1970.
+#[test]
+fn a_file_with_a_wrong_clock_leaves_the_times_of_others() {
+    let talk = download();
+    let expected = &of("right-clock.pcapng", &talk.packets).connections[0];
+    let mut early = two_paths(true).packets;
+    early.iter_mut().for_each(|packet| packet.at_ns -= 19_675 * DAY_NS);
+    let early = written("clock-of-1970.pcapng", &Format::USUAL.file(&early, false));
+    let right = written("right-clock.pcapng", &Format::USUAL.file(&talk.packets, false));
+    let document = explained(&[early, right]);
+    assert_eq!(document.connections_found, 2);
+    let connection = &document.connections[0];
+    assert_eq!(connection.data.bytes, 20_000);
+    assert_eq!(connection.duration_ms, expected.duration_ms);
+    let note = "Packet 1 is 19675.0 days later than all packets before it, so a clock was wrong.";
+    assert!(document.files[1].notes[0].starts_with(note), "{:?}", document.files);
 }
