@@ -19,6 +19,10 @@ use std::path::PathBuf;
 const MAX_SUBFLOWS: usize = 20_000;
 /// Largest time from the first segment to another one, in nanoseconds: three years. Damaged stamps are cut to it.
 const MAX_TIME_NS: i64 = 100_000_000_000_000_000;
+/// Longest pause of all files before a segment of a known subflow, in nanoseconds: one day. Beyond it, a clock was set.
+const MAX_PAUSE_NS: i64 = 86_400_000_000_000;
+/// The same before the first segment of a subflow: one year. Captures of several days may be one file.
+const MAX_PAUSE_BEFORE_NS: i64 = 365 * MAX_PAUSE_NS;
 /// Largest number of subflows of a connection.
 const MAX_PATHS: usize = 64;
 
@@ -37,7 +41,7 @@ pub(crate) struct Captures {
     tokens: BTreeMap<u32, (usize, usize)>,
     numbers: Numbers,
     subflows: usize,
-    /// Time of the first segment, from which all times count.
+    /// Time of the first segment, from which all times count. It moves if a clock jumps ahead.
     origin: Option<i64>,
     /// Time of the latest segment. Time does not go back, even if stamps do.
     latest: i64,
@@ -151,6 +155,7 @@ impl Captures {
 
     /// Takes the next segment in the order of time.
     pub(crate) fn take_segment(&mut self, mut seen: Seen) {
+        self.pass_jump(&seen);
         seen.at_ns = self.moved_to(seen.at_ns);
         self.on_segment(&seen);
         if self.connections.len() > 1 && !self.senders.mixed && self.senders.is_used() {
@@ -162,6 +167,21 @@ impl Captures {
     /// Returns the time of the first packet in nanoseconds since the epoch.
     pub(crate) fn origin(&self) -> i64 {
         self.origin.unwrap_or(0)
+    }
+
+    /// Moves the origin if the time of a capture jumps ahead, so that it goes on from the segment before.
+    fn pass_jump(&mut self, seen: &Seen) {
+        let (Some(origin), counts) = (self.origin, &mut self.counts[seen.file]) else { return };
+        let before = origin.saturating_add(self.latest);
+        let ahead = seen.at_ns.saturating_sub(before);
+        let is_known = self.flows.contains_key(&pair(seen));
+        let most = if is_known { MAX_PAUSE_NS } else { MAX_PAUSE_BEFORE_NS };
+        // The times of a log are those of a program, which sets no clock.
+        if ahead > most && counts.kind == FileKind::Capture {
+            // A packet without a stamp has time zero.
+            counts.jumps.add(seen.number, (before != 0).then_some(ahead));
+            self.origin = Some(seen.at_ns.saturating_sub(self.latest));
+        }
     }
 
     /// Returns a time that counts from the first segment and does not go back.
@@ -189,15 +209,12 @@ impl Captures {
     }
 
     fn on_segment(&mut self, seen: &Seen) {
-        let key = (seen.src.min(seen.dst), seen.src.max(seen.dst));
+        let key = pair(seen);
         let flags = seen.segment.flags;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let known = self.flows.get(&key).copied().filter(|(connection, index)| {
             let flow = &self.connections[*connection].subflows[*index];
-            // A SYN with another number on ports that were in use begins a new subflow.
-            !(opens
-                && flow.files[flow.side(seen)] == Some(seen.file)
-                && flow.halves.iter().any(|half| half.seen.next() > 1))
+            !(opens && self.may_count(flow, seen) && flow.is_replaced_by(seen))
         });
         let place = match known {
             Some(place) => place,
@@ -226,8 +243,17 @@ impl Captures {
         }
     }
 
+    /// Returns true if the packets of this direction come from the file of `seen`, or if their file has ended.
+    fn may_count(&self, flow: &Subflow, seen: &Seen) -> bool {
+        let ended = |file: usize| self.opened.get(file).is_some_and(Opened::is_exhausted);
+        flow.files[flow.side(seen)].is_some_and(|file| file == seen.file || ended(file))
+    }
+
     /// Returns the file whose packets count for this direction of a subflow: that of the other direction if it has
     /// both, and otherwise the first one with the direction.
+    ///
+    /// After the end of that file, the next one counts, unless it repeats earlier segments: the clock of a second
+    /// capture of the same packets may be behind.
     fn file_of(&mut self, (connection, index): (usize, usize), seen: &Seen) -> usize {
         let flow = &mut self.connections[connection].subflows[index];
         let side = flow.side(seen);
@@ -235,7 +261,13 @@ impl Captures {
             let file = self.opened.get(*first);
             file.is_some_and(|it| it.clock.direction(seen.src, seen.dst).is_some())
         });
-        *flow.files[side].get_or_insert(first.unwrap_or(seen.file))
+        let file = *flow.files[side].get_or_insert(first.unwrap_or(seen.file));
+        let lacks = |it: &Opened| it.is_exhausted() && !it.has_copy_of(seen);
+        if file != seen.file && self.opened.get(file).is_some_and(lacks) && flow.is_current(seen) {
+            flow.files[side] = Some(seen.file);
+            return seen.file;
+        }
+        file
     }
 
     /// Returns the data sequence numbers that the files have of a subflow, sent by `src` and by `dst`.
@@ -305,4 +337,9 @@ impl Captures {
         self.subflows += 1;
         Some((connection, index))
     }
+}
+
+/// Returns the addresses of a segment, the lower one first.
+fn pair(seen: &Seen) -> (SocketAddr, SocketAddr) {
+    (seen.src.min(seen.dst), seen.src.max(seen.dst))
 }

@@ -24,6 +24,12 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
+    /// Returns true if one of the latest packets equals a packet of another file.
+    pub(crate) fn has(&self, seen: &Seen) -> bool {
+        let slot = self.slots.get(seen.digest as usize % SLOTS);
+        slot.is_some_and(|slot| slot.digest == seen.digest)
+    }
+
     /// Takes the next packet. Returns true if it is a copy of an earlier one.
     pub(crate) fn is_copy(&mut self, seen: &Seen) -> bool {
         if self.slots.is_empty() {

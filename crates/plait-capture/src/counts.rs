@@ -6,6 +6,22 @@ use crate::packet::{Seen, Unread};
 use crate::source::Broken;
 use std::borrow::Borrow;
 
+/// Places of a file at which the time jumps ahead.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Jumps {
+    pub(crate) count: u64,
+    /// The first packet after a jump, and the time in nanoseconds; none if earlier packets have no times.
+    pub(crate) first: Option<(u64, Option<i64>)>,
+}
+
+impl Jumps {
+    /// Counts a jump before the packet `number`.
+    pub(crate) fn add(&mut self, number: u64, ahead_ns: Option<i64>) {
+        self.count += 1;
+        self.first.get_or_insert((number, ahead_ns));
+    }
+}
+
 /// Counts of a file.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct FileCounts {
@@ -20,11 +36,12 @@ pub(crate) struct FileCounts {
     pub(crate) cut_options: u64,
     /// Packets of link types that are not supported, and the first such type.
     pub(crate) unknown_link: (u64, Option<i32>),
-    /// Packets of a direction that another file has.
+    /// Packets of a direction whose packets come from another file.
     pub(crate) copies: u64,
     /// Copies of packets of this file.
     pub(crate) repeated: u64,
     pub(crate) disorder: Disorder,
+    pub(crate) jumps: Jumps,
     /// Packets of subflows beyond the limit.
     pub(crate) not_followed: u64,
     pub(crate) error: Option<Broken>,

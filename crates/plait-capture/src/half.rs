@@ -15,6 +15,10 @@ const MAX_MAPPINGS: usize = 64;
 const MAX_STAMPS: usize = 1_024;
 /// Largest shift of a window (RFC 7323 section 2.3).
 const MAX_SHIFT: u8 = 14;
+/// Least window in bytes for the check of sequence numbers: the largest one without a scale.
+const LEAST_WINDOW: i64 = 65_535;
+/// The window for this check if the capture shows none, in bytes.
+const UNKNOWN_WINDOW: i64 = 1 << 27;
 /// A gap that is filled within this part of the RTT is reordering (RFC 8985 uses a quarter, and adapts it).
 const REORDERING_PART: i64 = 2;
 
@@ -39,6 +43,8 @@ pub(crate) struct Counts {
     pub(crate) duplicate_reports: u64,
     /// Bytes that were acknowledged and are not in the capture.
     pub(crate) unseen_bytes: u64,
+    /// Segments with payload far outside the receive window, which do not count.
+    pub(crate) stray_segments: u64,
 }
 
 /// Data that is on its way.
@@ -114,6 +120,42 @@ struct Numbering {
     ssn_shift: Option<u32>,
 }
 
+/// How far from the earlier data a segment may be.
+#[derive(Clone, Copy, Default, Debug)]
+struct Reach {
+    /// Largest window of the receiver in bytes; none if the capture shows none.
+    window: Option<i64>,
+    /// The latest segment beyond the reach: the number of its packet, and the position after it.
+    beyond: Option<(u64, i64)>,
+}
+
+impl Reach {
+    /// Returns true if a segment from `start` up to `end` has a damaged number. `acked` and `next` are the ends of the
+    /// acknowledged data and of all data before it.
+    ///
+    /// Packets may be missing in the capture, so two windows are allowed. Beyond them, a second packet that continues
+    /// the first one shows that both are right.
+    fn is_stray(
+        &mut self,
+        number: u64,
+        (start, end): (i64, i64),
+        (acked, next): (i64, i64),
+    ) -> bool {
+        let window = self.window.map_or(UNKNOWN_WINDOW, |window| window.max(LEAST_WINDOW));
+        if start - next <= 2 * window {
+            // A late copy may be far behind.
+            return acked - start > 2 * UNKNOWN_WINDOW;
+        }
+        let continues = |(packet, at): (u64, i64)| packet != number && at == start && end > start;
+        if self.beyond.is_some_and(continues) {
+            self.beyond = None;
+            return false;
+        }
+        self.beyond = Some((number, end));
+        true
+    }
+}
+
 /// Times and rates of a direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Samples {
@@ -131,6 +173,7 @@ pub(crate) struct Samples {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Half {
     numbering: Numbering,
+    reach: Reach,
     /// Scale of this end's windows, as its SYN offers it; none if the capture does not show it.
     pub(crate) scale: Option<Scale>,
     pub(crate) mss: Option<u16>,
@@ -179,8 +222,15 @@ impl Half {
         }
         let positions =
             self.numbering.positions.get_or_insert(Positions::new(segment.seq.wrapping_sub(1)));
-        let start = positions.follow(segment.seq) + i64::from(syn);
+        let start = positions.of(segment.seq) + i64::from(syn);
+        let end = start + i64::from(seen.payload);
         self.seen.begin(start);
+        let ends = (self.acked, self.seen.next());
+        if self.reach.is_stray(seen.number, (start, end), ends) {
+            self.counts.stray_segments += u64::from(seen.payload > 0);
+            return None;
+        }
+        positions.follow(segment.seq);
         let mapping = segment.options.dss.and_then(|dss| dss.mapping);
         if let Some(mapping) = mapping.filter(|mapping| mapping.len > 0) {
             self.keep(mapping, start);
@@ -188,7 +238,6 @@ impl Half {
         if seen.payload <= u32::from(self.mss.unwrap_or(1_460)) {
             self.max_payload = self.max_payload.max(seen.payload);
         }
-        let end = start + i64::from(seen.payload);
         if segment.flags.has(Flags::FIN) {
             self.fin = Some(end);
         }
@@ -208,7 +257,7 @@ impl Half {
 
     /// Maps the data from position 1 to `len` as the MP_CAPABLE of the first data does.
     pub(crate) fn map_first(&mut self, dsn: u64, len: u16) {
-        self.mappings.push_back(Map { start: 1, len: i64::from(len), dsn, long: true });
+        self.push(Map { start: 1, len: i64::from(len), dsn, long: true });
     }
 
     fn keep(&mut self, mapping: Mapping, start: i64) {
@@ -219,12 +268,16 @@ impl Half {
                 *self.numbering.ssn_shift.get_or_insert(mapping.ssn.wrapping_sub(start as u32));
             start + i64::from(mapping.ssn.wrapping_sub(shift).wrapping_sub(start as u32) as i32)
         };
-        let map = Map {
+        self.push(Map {
             start: position,
             len: i64::from(mapping.len),
             dsn: mapping.dsn.0,
             long: mapping.long,
-        };
+        });
+    }
+
+    /// Adds a mapping. One that repeats the latest one replaces it, and the oldest one is dropped if there are too many.
+    fn push(&mut self, map: Map) {
         if self.mappings.back().is_some_and(|last| last.start == map.start && last.dsn == map.dsn) {
             self.mappings.pop_back();
         }
@@ -240,6 +293,30 @@ impl Half {
         let map = self.mappings.iter().rev().find(covers)?;
         let dsn = map.dsn.wrapping_add((position - map.start) as u64);
         Some(MappedTo { dsn, long: map.long })
+    }
+
+    /// Returns true if `number` is that of this end's SYN; none if the capture lacks the SYN.
+    pub(crate) fn is_isn(&self, number: u32) -> Option<bool> {
+        let positions = self.numbering.positions.filter(|_| self.numbering.began);
+        positions.map(|positions| positions.is_first(number))
+    }
+
+    /// Returns true if a part of a segment of this end is not acknowledged.
+    pub(crate) fn is_unacked(&self, seen: &Seen) -> bool {
+        let Some(positions) = self.numbering.positions else { return true };
+        let len = i64::from(seen.payload) + i64::from(seen.segment.flags.has(Flags::SYN));
+        positions.of(seen.segment.seq) + len > self.acked
+    }
+
+    /// Returns true if an acknowledgement of the other end is the latest one or beyond it.
+    pub(crate) fn is_acked_again(&self, ack: u32) -> bool {
+        let positions = self.numbering.positions;
+        positions.is_none_or(|it| self.without_fin(it.of(ack)) >= self.acked)
+    }
+
+    /// Returns the position of an acknowledgement without the sequence number of the FIN.
+    fn without_fin(&self, ack: i64) -> i64 {
+        self.fin.map_or(ack, |fin| ack.min(fin.max(self.seen.next())))
     }
 
     /// Returns true if there was a mapping.
@@ -294,8 +371,7 @@ impl Half {
             return None;
         }
         let mut news = self.sacked(&segment.options.sack, ack);
-        // The FIN has a sequence number too.
-        let ack = self.fin.map_or(ack, |fin| ack.min(fin.max(self.seen.next())));
+        let ack = self.without_fin(ack);
         self.counts.unseen_bytes += self.unseen(ack);
         let mut rtt_ns = None;
         if ack > self.acked {
@@ -310,12 +386,16 @@ impl Half {
         self.delivered += news as i64;
         let is_exact = segment.flags.has(Flags::SYN) || segment.window == 0;
         let shift = if is_exact { Some(0) } else { scale };
+        let window = shift.map(|shift| u64::from(segment.window) << shift);
+        // Without a scale, an exact window may be a small part of the others.
+        let known = window.filter(|_| scale.is_some()).map(|window| window as i64);
+        self.reach.window = self.reach.window.max(known);
         Some(Acked {
             ack: self.acked,
             delivered: self.delivered,
             rtt_ns,
             echo_ns,
-            window: shift.map(|shift| u64::from(segment.window) << shift),
+            window,
             data_ack: segment.options.dss.and_then(|dss| dss.data_ack),
         })
     }
@@ -372,5 +452,20 @@ impl Half {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_mappings_of_the_first_data_need_no_memory() {
+        let mut half = Half::default();
+        (0..100_000).for_each(|_| half.map_first(1_000, 10));
+        assert_eq!(half.mappings.len(), 1);
+        (0..100_000).for_each(|dsn| half.map_first(dsn, 10));
+        assert_eq!(half.mappings.len(), MAX_MAPPINGS);
+        assert_eq!(half.mapped(3), Some(MappedTo { dsn: 100_001, long: true }));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::capture::Captures;
 use crate::connection::Connection;
-use crate::counts::FileCounts;
+use crate::counts::{FileCounts, Jumps};
 use crate::document::{BrokenAt, FileReport};
 use crate::order::Disorder;
 use crate::sentence::{host, time};
@@ -38,6 +38,7 @@ pub(crate) fn file(name: &str, counts: &FileCounts) -> FileReport {
     note(counts.copies, "segments are in another file too, and count once.");
     note(counts.not_followed, "segments belong to connections beyond the limit of 20000.");
     notes.extend(disorder(&counts.disorder));
+    notes.extend(jump(&counts.jumps));
     let broken = counts.error.clone();
     FileReport {
         file: name.to_owned(),
@@ -47,6 +48,25 @@ pub(crate) fn file(name: &str, counts: &FileCounts) -> FileReport {
         notes,
         broken: broken.map(|it| BrokenAt { packet: it.packet, problem: it.problem }),
     }
+}
+
+/// Returns a note about times that jump ahead.
+fn jump(jumps: &Jumps) -> Option<String> {
+    let (number, ahead_ns) = jumps.first?;
+    let Some(ns) = ahead_ns else {
+        return Some(format!(
+            "The packets before packet {number} have no times. They get the time of that packet."
+        ));
+    };
+    let days = ns as f64 / 86_400e9;
+    let more = match jumps.count {
+        1 => String::new(),
+        all => format!(" This happens {all} times."),
+    };
+    Some(format!(
+        "Packet {number} is {days:.1} days later than all packets before it, so a clock was wrong. \
+         plait lets the time go on from the packet before it.{more}"
+    ))
 }
 
 /// Returns what is wrong with the times of a file.
@@ -213,6 +233,13 @@ pub(crate) fn notes(connection: &Connection, captures: &Captures, names: &[Strin
         );
     }
     notes.extend(missing(connection, side));
+    let halves = connection.subflows.iter().flat_map(|flow| &flow.halves);
+    let stray: u64 = halves.map(|half| half.counts.stray_segments).sum();
+    if stray > 0 {
+        notes.push(format!(
+            "{stray} segments have sequence numbers far outside the receive window, and are left out."
+        ));
+    }
     if connection.unmapped_segments > 0 {
         let count = connection.unmapped_segments;
         notes.push(format!(

@@ -101,6 +101,18 @@ impl Opened {
         }
     }
 
+    /// Returns true if nothing follows.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.input.is_none() && self.queue.first().is_none()
+    }
+
+    /// Returns true if a segment of another file is one of the latest of this file. Without an identification and a
+    /// time stamp, data may be a retransmission.
+    pub(crate) fn has_copy_of(&self, seen: &Seen) -> bool {
+        let is_marked = seen.has_ident || seen.segment.options.timestamps.is_some();
+        self.copies.has(seen) && (is_marked || seen.payload == 0)
+    }
+
     /// Returns time and rank of the next item.
     pub(crate) fn first(&self) -> Option<(i64, u8)> {
         self.queue.first().map(|(at_ns, next)| (at_ns, next.rank()))

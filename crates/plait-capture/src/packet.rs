@@ -14,6 +14,8 @@ const TCP: u8 = 6;
 pub(crate) const RAW_IP: i32 = 101;
 /// Largest IP packet in bytes.
 const MAX_IP: usize = 65_535 + 40;
+/// Largest payload in bytes of a packet whose IP header has no length (`GSO_MAX_SIZE` of Linux).
+const MAX_OFFLOADED: usize = 524_280;
 
 /// A TCP segment as captured.
 #[derive(Clone, Debug)]
@@ -75,7 +77,7 @@ impl PacketReader {
         let skip = ip_at(frame.link, frame.bytes)?;
         let ip = frame.bytes.get(skip..).ok_or(Unread::Cut)?;
         let original = (frame.original as usize).saturating_sub(skip).max(ip.len());
-        let (mut segment, at) = (Segment::default(), self.completed(ip, original)?);
+        let (mut segment, (total, at)) = (Segment::default(), self.completed(ip, original)?);
         let packet = match at {
             Where::AsCaptured => parse_into(ip, Verify::Trusted, &mut segment),
             Where::Completed(len) => parse_into(&self.whole[..len], Verify::Trusted, &mut segment),
@@ -86,22 +88,26 @@ impl PacketReader {
             _ if ip.len() < original => Unread::Cut,
             _ => Unread::Malformed,
         })?;
-        let tcp_at = match (packet.headers.src.is_ipv4(), ip.get(6)) {
-            (true, _) => usize::from(ip[0] & 0x0f) * 4,
-            (false, Some(&TCP)) => 40,
-            // After extension headers, the whole TCP header is needed.
-            (false, _) => packet.payload_at - Segment::TCP_HEADER as usize,
+        // Extension headers that were cut give a wrong offset, so the whole TCP header is needed after them.
+        let has_extensions = !packet.headers.src.is_ipv4() && ip.get(6) != Some(&TCP);
+        let needed = match has_extensions {
+            true => packet.payload_at,
+            false => packet.tcp_at + Segment::TCP_HEADER as usize,
         };
-        if ip.len() < tcp_at + Segment::TCP_HEADER as usize {
+        if ip.len() < needed {
             return Err(Unread::Cut);
         }
-        let jumbo = original > MAX_IP;
+        // The length of the frame counts only if the IP header has none.
+        let jumbo = total == 0 && original > MAX_IP;
         let payload = if jumbo { original - packet.payload_at } else { packet.payload.len() };
+        if payload > MAX_OFFLOADED {
+            return Err(Unread::Malformed);
+        }
         let version = packet.skipped.first.and_then(|it| match it.why {
             Why::Version(version) if it.kind == MPTCP => Some(version),
             _ => None,
         });
-        let (digest, has_ident) = digest(ip, (tcp_at, packet.payload_at), payload);
+        let (digest, has_ident) = digest(ip, (packet.tcp_at, packet.payload_at), payload);
         Ok(Seen {
             file,
             number: frame.number,
@@ -119,8 +125,9 @@ impl PacketReader {
         })
     }
 
-    /// Completes a packet that was cut, or whose length or checksum the network card writes later.
-    fn completed(&mut self, ip: &[u8], original: usize) -> Result<Where, Unread> {
+    /// Completes a packet that was cut, or whose length or checksum the network card writes later. Returns the length
+    /// in its IP header too, which is zero if the card writes it.
+    fn completed(&mut self, ip: &[u8], original: usize) -> Result<(usize, Where), Unread> {
         let half =
             |at: usize| ip.get(at..at + 2).map(|it| usize::from(it[0]) << 8 | usize::from(it[1]));
         let total = match ip.first().map(|first| first >> 4) {
@@ -144,7 +151,7 @@ impl PacketReader {
             sum.checksum() != 0
         };
         if total == len && ip.len() >= len && !(version4 && sum_is_wrong()) {
-            return Ok(Where::AsCaptured);
+            return Ok((total, Where::AsCaptured));
         }
         let copied = ip.len().min(len);
         let room = self.whole.get_mut(..len).ok_or(Unread::Malformed)?;
@@ -165,7 +172,7 @@ impl PacketReader {
         } else if total == 0 && len >= 40 {
             room[4..6].copy_from_slice(&((len - 40).min(65_535) as u16).to_be_bytes());
         }
-        Ok(Where::Completed(len))
+        Ok((total, Where::Completed(len)))
     }
 }
 

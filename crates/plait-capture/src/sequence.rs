@@ -15,6 +15,11 @@ impl Positions {
         Positions { first, near: 0 }
     }
 
+    /// Returns true if `number` has position zero.
+    pub(crate) const fn is_first(&self, number: u32) -> bool {
+        self.first == number
+    }
+
     /// Returns the position of `number` nearest to the latest one, and takes it as the latest.
     pub(crate) fn follow(&mut self, number: u32) -> i64 {
         let position = self.of(number);

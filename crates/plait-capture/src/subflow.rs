@@ -88,7 +88,7 @@ pub(crate) struct Subflow {
     pub(crate) ends: [SocketAddr; 2],
     /// The side that sent the SYN.
     pub(crate) opener: usize,
-    /// The file whose packets count, of each side. Packets in other files are copies.
+    /// The file whose packets count, of each side. Packets in other files are copies, until it ends.
     pub(crate) files: [Option<usize>; 2],
     pub(crate) interface: u32,
     pub(crate) handshake: Handshake,
@@ -126,6 +126,30 @@ impl Subflow {
     /// Returns the side that sent a segment.
     pub(crate) fn side(&self, seen: &Seen) -> usize {
         usize::from(seen.src != self.ends[0])
+    }
+
+    /// Returns true if a SYN without ACK on the ports of this subflow begins another one. A repeated SYN does not.
+    pub(crate) fn is_replaced_by(&self, syn: &Seen) -> bool {
+        let half = &self.halves[self.side(syn)];
+        // Without the first SYN, the data shows that the subflow began before.
+        let has_data = || self.halves.iter().any(|half| half.seen.next() > 1);
+        half.is_isn(syn.segment.seq).map_or_else(has_data, |same| !same)
+    }
+
+    /// Returns true if a segment may follow the segments before it: it has data that is not acknowledged, or the latest
+    /// acknowledgement, or it is the first FIN or reset.
+    pub(crate) fn is_current(&self, seen: &Seen) -> bool {
+        let side = self.side(seen);
+        let (own, other) = (&self.halves[side], &self.halves[1 - side]);
+        let flags = seen.segment.flags;
+        let is_first_reset = self.reset.is_none() && reset(side, seen).is_some();
+        let is_first_fin = flags.has(Flags::FIN) && !own.has_ended();
+        is_first_reset
+            || is_first_fin
+            || match seen.payload > 0 || !flags.has(Flags::ACK) {
+                true => own.is_unacked(seen),
+                false => other.is_acked_again(seen.segment.ack),
+            }
     }
 
     /// Takes note of the handshake and of the options that MPTCP needs.

@@ -4,7 +4,7 @@ use plait_capture::{CaptureExplanation, explain};
 use plait_wire::codec::{Headers, TcpChecksum, encode};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
-    Payload, ResetReason, Segment, WireDsn,
+    Payload, ResetReason, Segment, Timestamps, WireDsn,
 };
 use std::fs;
 use std::net::IpAddr;
@@ -214,6 +214,13 @@ impl Talk {
     pub fn plain(&mut self, path: usize) {
         let seq = self.paths[path].seq[1];
         self.send(path, true, Flags::ACK, Options::default(), PIECE, seq);
+    }
+
+    /// The server sends a segment of plain TCP with a time stamp of `clock`.
+    pub fn plain_with_clock(&mut self, path: usize, clock: u32) {
+        let seq = self.paths[path].seq[1];
+        let timestamps = Some(Timestamps { value: clock, echo: 0 });
+        self.send(path, true, Flags::ACK, Options { timestamps, ..Options::default() }, PIECE, seq);
     }
 
     /// The server sends a segment of plain TCP with `bytes` bytes.

@@ -78,6 +78,8 @@ impl Headers {
 pub struct Packet<'a> {
     /// The IP header.
     pub headers: Headers,
+    /// Offset of the TCP header in the packet, in bytes: after all IPv6 extension headers.
+    pub tcp_at: usize,
     /// The payload, within the packet.
     pub payload: &'a [u8],
     /// Offset of the payload in the packet, in bytes.
@@ -193,5 +195,5 @@ pub fn parse_into<'a>(
     let ip = ip::read(packet)?;
     let (payload_at, skipped) = tcp::read(&ip, verify, segment)?;
     let payload = ip.body.get(payload_at - ip.at..).unwrap_or_default();
-    Ok(Packet { headers: ip.headers, payload, payload_at, skipped })
+    Ok(Packet { headers: ip.headers, tcp_at: ip.at, payload, payload_at, skipped })
 }
