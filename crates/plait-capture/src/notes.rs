@@ -150,6 +150,17 @@ fn missing(connection: &Connection, side: usize) -> Vec<String> {
     notes
 }
 
+/// Returns a note about segments with damaged sequence numbers.
+fn stray(connection: &Connection) -> Option<String> {
+    let halves = connection.subflows.iter().flat_map(|flow| &flow.halves);
+    let count: u64 = halves.map(|half| half.counts.stray_segments).sum();
+    (count > 0).then(|| {
+        format!(
+            "{count} segments have sequence numbers far outside the receive window, and are left out."
+        )
+    })
+}
+
 /// Returns why the receive window is unknown, if it is.
 fn unknown_window(connection: &Connection) -> Option<String> {
     let receiver = 1 - connection.main_sender();
@@ -233,13 +244,7 @@ pub(crate) fn notes(connection: &Connection, captures: &Captures, names: &[Strin
         );
     }
     notes.extend(missing(connection, side));
-    let halves = connection.subflows.iter().flat_map(|flow| &flow.halves);
-    let stray: u64 = halves.map(|half| half.counts.stray_segments).sum();
-    if stray > 0 {
-        notes.push(format!(
-            "{stray} segments have sequence numbers far outside the receive window, and are left out."
-        ));
-    }
+    notes.extend(stray(connection));
     if connection.unmapped_segments > 0 {
         let count = connection.unmapped_segments;
         notes.push(format!(
