@@ -986,7 +986,7 @@ fn inputs_beyond_a_limit_are_refused_at_once_and_the_limit_is_named() {
         (vec!["decide"], settings),
         (vec!["decide", "--cc"], settings),
         (vec!["trace", "show", "/dev/zero"], data),
-        (vec!["explain", "/dev/zero"], "larger than 2 MiB, the limit"),
+        (vec!["explain", "/dev/zero"], "it is a pipe or a device, and a file is read twice"),
         ([&["run", "--workload", "video:/dev/zero"], &path[..]].concat(), data),
         ([&["run", "--workload", "web:/dev/zero"], &path[..]].concat(), data),
         (vec!["run", "--workload", "bulk:1s", "--path", "a:rtt=9ms,trace=/dev/zero"], data),
