@@ -195,8 +195,8 @@ class _Making:
 
         A unit that has more runs is divided. Nobody knows how long a run takes before the first one has ended.
         """
-        wanted = TASK_SECONDS * jobs * self.done / self.seconds if self.seconds else float(jobs)
-        wanted = max(1, int(min(wanted, most)))
+        fitting = TASK_SECONDS * jobs * self.done / self.seconds if self.seconds else float(jobs)
+        wanted = max(1, int(min(fitting, most)))
         taken: dict[int, list[Unit]] = {}
         runs = 0
         while self.due and runs < wanted:
