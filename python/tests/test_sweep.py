@@ -157,15 +157,16 @@ def test_a_cluster_that_grows_gets_more_tasks(tmp_path: Path, monkeypatch: pytes
 
 
 class Failing(Executor):
-    """Does three tasks, and then breaks."""
+    """Does three tasks or more, and then breaks."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 3) -> None:
         self.tasks = 0
+        self.most = most
 
     def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
         future: Future[Any] = Future()
         self.tasks += 1
-        if self.tasks > 3:
+        if self.tasks > self.most:
             future.set_exception(RuntimeError("out of order"))
         else:
             future.set_result(function(*arguments, **named))
@@ -254,7 +255,7 @@ def test_a_worker_gets_the_files_that_a_scenario_names(tmp_path: Path) -> None:
             trace.unlink(missing_ok=True)
             return super().submit(function, *arguments, **named)
 
-    plait.sweep(named, out=tmp_path / "there", executor=Elsewhere(), progress=False)
+    plait.sweep(named, out=tmp_path / "there", executor=Elsewhere(100), progress=False)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 

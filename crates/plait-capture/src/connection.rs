@@ -237,7 +237,7 @@ impl Connection {
     /// Returns true if another join between the same hosts has succeeded.
     pub(crate) fn has_joined_like(&self, flow: &Subflow) -> bool {
         let hosts = |it: &Subflow| it.ends.map(|end| end.ip());
-        let mut others = self.subflows.iter().filter(|it| it.agreed.join && it.agreed.confirmed);
+        let mut others = self.subflows.iter().filter(|it| it.agreed.join && it.agreed.accepted);
         others.any(|it| hosts(it) == hosts(flow))
     }
 
