@@ -102,12 +102,6 @@ def runs(
     paths: Iterable[AnyPath] | AnyPath = (),
     *,
     scenario: AnyScenario | None = None,
-    workload: str | None = None,
-    schedulers: str | type | Iterable[str | type] | None = None,
-    cc: str | Iterable[str] | None = None,
-    runs: int | None = None,
-    seed: int | None = None,
-    vary: Setting = None,
     **settings: Setting,
 ) -> Iterator[dict[str, Any]]:
     """Iterates over the runs of a comparison, seed by seed, without a report.
@@ -121,15 +115,7 @@ def runs(
     >>> first["scheduler"], first["run"], first["seed"], first["completed"]
     ('ecf', 0, 1, True)
     """
-    given: dict[str, Setting] = {
-        "workload": workload,
-        "schedulers": schedulers,
-        "cc": cc,
-        "runs": runs,
-        "seed": seed,
-        "vary": vary,
-    }
-    return _plait.EachRun(draft_of(scenario, paths, {**given, **settings}))
+    return _plait.EachRun(draft_of(scenario, paths, settings))
 
 
 def explain(

@@ -129,7 +129,7 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
             try:
                 numbers = self._episode.act(place if place < self.subflows else -1)
             except BaseException:
-                # After Ctrl-C, the next action would answer a decision that nobody has seen.
+                # After Ctrl-C, the agent lacks this observation, and its next action would answer it.
                 self.close()
                 raise
             if numbers is not None:

@@ -176,7 +176,7 @@ impl Captures {
         let ahead = seen.at_ns.saturating_sub(before);
         let is_known = self.flows.contains_key(&pair(seen));
         let most = if is_known { MAX_PAUSE_NS } else { MAX_PAUSE_BEFORE_NS };
-        // The times of a log are those of a program, which sets no clock.
+        // A log has the times of a program, and a program sets no clock.
         if ahead > most && counts.kind == FileKind::Capture {
             // A packet without a stamp has time zero.
             counts.jumps.add(seen.number, (before != 0).then_some(ahead));

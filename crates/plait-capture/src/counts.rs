@@ -36,7 +36,7 @@ pub(crate) struct FileCounts {
     pub(crate) cut_options: u64,
     /// Packets of link types that are not supported, and the first such type.
     pub(crate) unknown_link: (u64, Option<i32>),
-    /// Packets of a direction whose packets come from another file.
+    /// Packets of a direction that is taken from another file.
     pub(crate) copies: u64,
     /// Copies of packets of this file.
     pub(crate) repeated: u64,

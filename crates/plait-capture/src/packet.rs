@@ -14,7 +14,7 @@ const TCP: u8 = 6;
 pub(crate) const RAW_IP: i32 = 101;
 /// Largest IP packet in bytes.
 const MAX_IP: usize = 65_535 + 40;
-/// Largest payload in bytes of a packet whose IP header has no length (`GSO_MAX_SIZE` of Linux).
+/// Largest payload in bytes of a packet without a length in its IP header (`GSO_MAX_SIZE` of Linux).
 const MAX_OFFLOADED: usize = 524_280;
 
 /// A TCP segment as captured.

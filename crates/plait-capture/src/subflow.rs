@@ -88,7 +88,7 @@ pub(crate) struct Subflow {
     pub(crate) ends: [SocketAddr; 2],
     /// The side that sent the SYN.
     pub(crate) opener: usize,
-    /// The file whose packets count, of each side. Packets in other files are copies, until it ends.
+    /// The file that counts, of each side. Packets in other files are copies, until it ends.
     pub(crate) files: [Option<usize>; 2],
     pub(crate) interface: u32,
     pub(crate) handshake: Handshake,

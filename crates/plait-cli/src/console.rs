@@ -103,7 +103,7 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Fails if a file that is written is one of those that are read.
+/// Fails if a file would be written and read.
 pub(crate) fn check_unread<'a>(
     flag: &str,
     written: Option<&Path>,

@@ -33,7 +33,7 @@ impl Output {
         check_writable("--output", self.output.as_deref())
     }
 
-    /// Fails if the file cannot be written, or is one of those that are read.
+    /// Fails if the file cannot be written, or is read too.
     pub(crate) fn check_beside<'a>(
         &self,
         read: impl Iterator<Item = &'a Path>,

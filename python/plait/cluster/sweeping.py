@@ -193,7 +193,7 @@ class _Making:
     def next_batch(self, most: float, jobs: int) -> Batch:
         """Takes the next runs: about ``most``, or fewer if a task would take longer than `TASK_SECONDS`.
 
-        A unit that has more runs is divided. Nobody knows how long a run takes before the first one has ended.
+        A unit that has more runs is divided. The time of a run is unknown until the first one has ended.
         """
         fitting = TASK_SECONDS * jobs * self.done / self.seconds if self.seconds else float(jobs)
         wanted = max(1, int(min(fitting, most)))

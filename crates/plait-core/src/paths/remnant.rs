@@ -94,7 +94,7 @@ impl Remnant {
         newer && !self.half_closed
     }
 
-    /// Takes in a segment in order whose payload is up to `end`. Returns true if it has payload or a FIN that is new,
+    /// Takes in a segment in order with payload up to `end`. Returns true if it has payload or a FIN that is new,
     /// and so must be acknowledged.
     ///
     /// Another subflow has carried the same data, so the payload is dropped. The FIN starts the wait.
