@@ -42,10 +42,10 @@ impl Memory {
 
     /// Copies one of the first segments if it is late, and its own path does not repair it in time.
     pub(super) fn late(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        if !self.flights.any_of_first(LATE_SEGMENTS, |flight| paths.may_be_late(flight)) {
+        let may_be_late = paths.may_be_late();
+        if !self.flights.any_of_first(LATE_SEGMENTS, &may_be_late) {
             return None;
         }
-        let may_be_late = |flight: &Flight| paths.may_be_late(flight);
         let late = self.flights.first(view, LATE_SEGMENTS, may_be_late, |flight| {
             let useful = !paths.rules.copying.repair
                 || !flight.lost

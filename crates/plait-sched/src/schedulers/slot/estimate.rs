@@ -171,7 +171,7 @@ impl<'a> Estimate<'a> {
                 wait = view.last_rtt.unwrap_or_default().minus(min_rtt + lane.held + age);
             }
         }
-        let mut estimate = Estimate {
+        let estimate = place.insert(Estimate {
             view,
             rate,
             min_rtt,
@@ -187,7 +187,7 @@ impl<'a> Estimate<'a> {
             source,
             losses,
             tried: source.is_known() || lane.proven || losses.acked >= TRIED_SEGMENTS * mss,
-        };
+        });
         if rate == 0 {
             if view.srtt.is_some() {
                 estimate.pace = estimate.window_pace();
@@ -199,7 +199,6 @@ impl<'a> Estimate<'a> {
         } else {
             estimate.arrival = estimate.arrives_after(estimate.sent.saturating_add(mss));
         }
-        *place = Some(estimate);
     }
 
     /// Sets the time until a full segment arrives. The path has had a queue for the time `age`, and the segment

@@ -196,7 +196,9 @@ impl Flights {
     /// passed on are ignored, so it may be true too often. `first` decides.
     #[inline]
     pub(super) fn any_of_first(&self, count: usize, test: impl Fn(&Flight) -> bool) -> bool {
-        self.list.iter().take(count).any(test)
+        let (front, back) = self.list.as_slices();
+        let more = count.saturating_sub(front.len());
+        front.iter().take(count).any(&test) || (more > 0 && back.iter().take(more).any(&test))
     }
 
     /// Returns the first of `count` segments from the left edge that one subflow alone has carried, that it has not

@@ -100,7 +100,7 @@ impl<'p, 'a> Paths<'p, 'a> {
         let subflows = view.subflows;
         let moment = Moment { now, mss, backlog: rules.backlog, candidates, subflows };
         // The main path has the largest pace of those that are tried.
-        let (mut count, mut main, mut best) = (0, 0, 0);
+        let (mut count, mut main, mut most, mut any_tried) = (0, 0, 0, false);
         for subflow in view.subflows {
             if !candidates.contains(subflow.id) {
                 continue;
@@ -109,9 +109,8 @@ impl<'p, 'a> Paths<'p, 'a> {
             Estimate::put(place, subflow, lanes, &moment);
             if let Some(path) = place {
                 let tried = path.tried || !rules.probe;
-                let rank = (u128::from(tried) << 64) | u128::from(path.pace);
-                if rank > best {
-                    (main, best) = (count, rank);
+                if tried & !any_tried || (tried == any_tried && path.pace > most) {
+                    (main, most, any_tried) = (count, path.pace, tried);
                 }
                 count += 1;
             }
@@ -170,6 +169,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns the path at this place of the order if it may take a new segment of `len` bytes, with the bytes
     /// that the paths before it deliver until a segment sent there now arrives.
+    #[inline(always)]
     pub(super) fn taking(
         &self,
         at: usize,
@@ -196,12 +196,14 @@ impl<'p, 'a> Paths<'p, 'a> {
         self.list.len()
     }
 
-    /// Returns true if a segment may be late. This excludes most segments at a small cost.
+    /// Returns a test for segments that may be late. This excludes most segments at a small cost.
     #[inline]
-    pub(super) fn may_be_late(&self, flight: &Flight) -> bool {
-        flight.lost
-            || self.now > flight.arrives + self.rules.copying.late
-            || !self.candidates.contains(flight.subflow)
+    pub(super) fn may_be_late(&self) -> impl Fn(&Flight) -> bool + use<> {
+        let before = self.now - self.rules.copying.late;
+        let candidates = self.candidates;
+        move |flight| {
+            flight.lost | (flight.arrives < before) | !candidates.contains(flight.subflow)
+        }
     }
 
     /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
