@@ -278,7 +278,7 @@ const INTRODUCTION: &str = "\
 # The model of Linux 6.18 against Linux 6.18
 
 After this page you know the error of `plait compare --schedulers linux --kernel 6.18` against a stock kernel. The first table has
-the error for each set of links, and the later ones for each link and load. These commands make the page again:
+the error for each set of pairs of links, and the later ones for each pair and load. These commands make the page again:
 
 ```sh
 cargo bench -p plait-live --bench kernel_model --profile dev -- measure --runs 7
@@ -295,15 +295,16 @@ second command runs the same links in the simulator and writes this page.
 * **Error** is the median of the model over the median of the kernel, less 1. The interval is a bootstrap
   over the runs of both.
 * **Spread** is the range of the kernel's own runs over their median. A spread above 15 % is bold. Such
-  a pair has more than one outcome, and its median depends on the more frequent one.
+  a pair has more than one outcome, and its median is near the more frequent one.
 * **Judged by the interval**: if the spread of the kernel is larger than the error, the error counts as the least
-  value of its interval. If the interval has both signs, the error counts as zero. The other columns have the plain error.
-  Such a figure cannot prove agreement, because a wide interval contains many values.
+  value of its interval. If the interval has both signs, the error counts as zero. Such a figure cannot prove
+  agreement, because a wide interval contains many values. The other columns have the plain error.
 * **Links** are rate in Mbit/s, round-trip time in ms and queue in kB. The connection starts on the first one.
-* **Pairs**: A to F are those of [promise.md](../promise.md). The others were drawn before the first measurement: 1 to
-  50 Mbit/s, 10 to 300 ms, a queue of 0.5 to 4 bandwidth-delay products, no random loss. Seed 1 drew the pairs by
-  which the model was corrected (m), and the pairs that its first version held out (h). Both have been examined
-  since. Seed 2 drew the pairs that this version holds out (n). They were not compared before the model was complete.
+* **Pairs**: [promise.md](../promise.md) has A to F. The others were drawn before the first measurement: 1 to 50
+  Mbit/s, 10 to 300 ms, a queue of 0.5 to 4 bandwidth-delay products, no random loss. Seed 1 drew the pairs by
+  which the model was corrected (m, *mending*), and the pairs that its first version held out (h, *seen*). All of
+  them have been examined since. Seed 2 drew the pairs that this version holds out (n, *held-out*). They were not
+  compared before the model was complete.
 ";
 
 /// Date and machine of kernel-model.csv.
@@ -318,9 +319,9 @@ const REPEATABILITY: &str = "
 ## The kernel against itself
 
 A second measurement of the kernel does not agree with the first one everywhere. The second column is the error of
-a second measurement with as many runs, drawn from the same runs (2,000 times, with replacement). The third column is
-the share of these draws in which the worst measure is more than 15 % off. No model can have a smaller error. The
-last column is the error of the model on the repeatable measures: the kernel's own runs spread by at most 15 %.
+a second measurement with as many runs, drawn from the same runs (2,000 times, with replacement). No model can have
+a smaller error. The third column is the share of these draws in which the worst measure is more than 15 % off. The
+last column is the error of the model on repeatable measures, for which the kernel's own runs spread by at most 15 %.
 
 | pairs | the kernel again | worst measure beyond 15 % | model, on repeatable measures |
 |---|---|---:|---|
