@@ -457,7 +457,7 @@ impl Limits {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A direction that sends one request gets all acknowledgements of the answer. None of them waits for more data.
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(times, [0, 200 * ms, 100 * ms]);
     }
 
-    fn mark(at_ns: i64) -> Mark {
+    pub(super) fn mark(at_ns: i64) -> Mark {
         Mark { file: 0, number: 1, at_ns }
     }
 

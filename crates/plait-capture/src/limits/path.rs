@@ -50,6 +50,8 @@ pub(crate) struct FirstLosses {
     pub(crate) at_once: u64,
     /// Losses of all these recoveries.
     pub(crate) in_all: u64,
+    /// The window at the begin of the first recovery.
+    window: u64,
     /// Sum of the windows at the begin of each recovery.
     pub(crate) windows: u64,
 }
@@ -213,10 +215,10 @@ impl PathLimits {
         if self.flight() > 0 && self.waiting.is_none() {
             self.waiting = Some(event.at_ns);
         }
-        if since.is_some() {
+        if let Some(since) = since {
             self.sort_loss(event.at_ns);
             if self.losses.recovery.is_none() {
-                self.begin_recovery(event.at_ns);
+                self.begin_recovery(event.at_ns, since);
             }
             if self.losses.recoveries == 1 {
                 self.losses.first.in_all += 1;
@@ -234,19 +236,26 @@ impl PathLimits {
         since
     }
 
-    /// Begins a recovery. If the lost segment was sent during the one before, it continues that one.
-    fn begin_recovery(&mut self, now: i64) {
-        let losses = &mut self.losses;
+    /// Begins a recovery. If the lost segment was sent during the one before, it continues that one. `missing` is the time
+    /// since which it was missing. At the receiver, the repair arrives a round trip later than at the sender, or a timeout.
+    fn begin_recovery(&mut self, now: i64, missing: i64) {
+        let (losses, rtt) = (&mut self.losses, self.rtt.smoothed);
         losses.recovery = Some(self.next);
-        let since = losses.latest.filter(|last| now - last.1 < self.rtt.smoothed * 2);
-        losses.is_continued = since.is_some();
-        losses.latest = Some((since.map_or(now, |last| last.0), now));
+        let continues = |end: i64| now - end < rtt * 2 || missing - end < rtt;
+        let before = losses.latest.filter(|last| continues(last.1));
+        losses.is_continued = before.is_some();
+        losses.latest = Some((before.map_or(now, |last| last.0), now));
         if !losses.is_continued {
             losses.recoveries += 1;
         }
-        if losses.recoveries == 1 {
-            let window = self.flights.recent.0.max(self.flights.recent.1);
-            losses.first.windows += window as u64 / ONE_SEGMENT;
+        // A loss of the window that is being repaired adds no window.
+        let is_same = before.is_some_and(|last| missing - last.0 <= rtt);
+        if losses.recoveries == 1 && !is_same {
+            let window = self.flights.recent.0.max(self.flights.recent.1) as u64 / ONE_SEGMENT;
+            let first = &mut losses.first;
+            // The window shrinks at a loss. Without SACK, data that arrived behind a loss seems to be on its way too.
+            first.window = if losses.is_continued { first.window } else { window };
+            first.windows += window.min(first.window);
         }
     }
 
@@ -481,5 +490,85 @@ impl PathLimits {
             (Some(_), None) => None,
         };
         repairing.is_some_and(overlaps).then(|| self.repairing())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::mark;
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+    const SEGMENT: i64 = ONE_SEGMENT as i64;
+
+    /// Returns the arrival of data up to `next` segments. It fills a gap that is known since `missing`.
+    fn arrival(at: i64, next: i64, missing: Option<i64>) -> DataEvent {
+        DataEvent {
+            at_ns: at * MS,
+            path: 0,
+            next: next * SEGMENT,
+            data: (0, SEGMENT),
+            fresh: ONE_SEGMENT,
+            copy: false,
+            again: false,
+            missing_since: missing.map(|at| at * MS),
+            gap_since: None,
+            at_receiver: true,
+            packet: mark(at * MS),
+        }
+    }
+
+    fn ack(at: i64, segments: i64) -> AckEvent {
+        AckEvent {
+            at_ns: at * MS,
+            path: 0,
+            ack: segments * SEGMENT,
+            delivered: segments * SEGMENT,
+            rtt_ns: Some(80 * MS),
+            top: 0,
+            data_acked: 0,
+            edge: 0,
+            is_edge_known: true,
+            packet: mark(at * MS),
+        }
+    }
+
+    /// A path that has repaired 50 of 100 segments, one in each round trip. 300 others arrived meanwhile.
+    fn repaired() -> PathLimits {
+        let mut path = PathLimits::default();
+        path.open(0, Some(80 * MS));
+        path.on_data(&arrival(100, 101, None), 0);
+        for nth in 0..50 {
+            path.on_data(&arrival(180 + 80 * nth, 101 + 6 * nth, Some(100)), 0);
+        }
+        path.on_ack(&ack(4_110, 101));
+        path
+    }
+
+    #[test]
+    fn a_loss_during_a_recovery_continues_it_although_its_repair_arrives_later() {
+        let mut path = repaired();
+        assert_eq!((path.first_losses().at_once, path.first_losses().windows), (50, 100));
+        path.on_data(&arrival(4_400, 401, Some(4_150)), 0);
+        assert_eq!(path.repairing(), Label::FirstRecovery);
+        let first = path.first_losses();
+        // The window is at most the first one, although 300 segments seem to be on their way.
+        assert_eq!((first.at_once, first.in_all, first.windows), (50, 51, 200));
+    }
+
+    #[test]
+    fn a_loss_of_the_window_that_is_being_repaired_adds_no_window() {
+        let mut path = repaired();
+        path.on_data(&arrival(4_120, 401, Some(100)), 0);
+        assert_eq!(path.repairing(), Label::FirstRecovery);
+        assert_eq!((path.first_losses().in_all, path.first_losses().windows), (51, 100));
+    }
+
+    #[test]
+    fn a_loss_after_a_recovery_begins_another_one() {
+        let mut path = repaired();
+        path.on_data(&arrival(4_400, 401, Some(4_200)), 0);
+        assert_eq!(path.repairing(), Label::Recovery);
+        assert_eq!((path.first_losses().in_all, path.first_losses().windows), (50, 100));
     }
 }
