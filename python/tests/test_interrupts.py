@@ -66,6 +66,44 @@ def test_an_exception_of_progress_ends_the_call() -> None:
         _plait.compare(draft, False, refuse)
 
 
+class PyCounted:
+    """The usable subflow with the lowest RTT. It counts its objects: a run makes one for each end."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        self.number = self.made
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+
+
+def threads() -> list[str]:
+    """Returns the names of the threads of this process."""
+    return [file.read_text().strip() for file in Path("/proc/self/task").glob("*/comm")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads as Linux shows them")
+def test_an_explanation_that_has_ended_makes_no_further_replays() -> None:
+    ended = (0, 0)
+
+    def refuse(done: int, total: int) -> None:
+        nonlocal ended
+        ended = (done, total)
+        raise RuntimeError("enough")
+
+    draft = draft_of(None, PATHS, {"workload": "bulk:10s", "scheduler": PyCounted, "jobs": 1})
+    PyCounted.made = 0
+    with pytest.raises(RuntimeError, match="enough"):
+        _plait.explain(draft, 20, None, None, 80, refuse)
+    while "plait" in threads():
+        time.sleep(0.01)
+    done, total = ended
+    # Two more replays may have begun before the flag was set.
+    assert PyCounted.made <= 2 * (1 + done + 2) < 2 * (1 + total)
+
+
 def test_calls_in_two_threads_run_in_parallel() -> None:
     times: dict[int, list[float]] = {0: [], 1: []}
 

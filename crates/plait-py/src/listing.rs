@@ -5,7 +5,7 @@ use crate::error::{Error, refused};
 use crate::work::{interruptible, stray_failure};
 use plait_app::quantity;
 use plait_base::Time;
-use plait_lab::explain::{Question, Which};
+use plait_lab::explain::{ExplainControl, Question, Which};
 use plait_lab::scenario::quoted;
 use plait_report::decide::{Session, controller};
 use plait_report::list::{ListDocument, ListKind};
@@ -92,7 +92,9 @@ pub(crate) fn explain(
         let seed = cell.scenario.seed;
         let mut transfer = Transfer::new(&cell, seed, None);
         let beside = Some(&mut transfer as &mut dyn Watch);
-        let outcome = plait_lab::explain::explain(&cell, seed, &question, beside, &advance);
+        let unwatched = ExplainControl::unwatched(&shared.cancelled);
+        let control = ExplainControl { progress: &advance, ..unwatched };
+        let outcome = plait_lab::explain::explain(&cell, seed, &question, beside, &control);
         (outcome, transfer)
     })?;
     stray_failure()?;
