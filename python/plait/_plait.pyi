@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 from plait.cluster.worker import Source
+from plait.schedulers import Scheduler
 
 __all__ = [
     "Comparison",
@@ -54,7 +55,7 @@ class Draft:
     def set_paths(self, texts: list[str]) -> None: ...
     def set(self, name: str, texts: list[str]) -> None: ...
     def to_toml(self) -> str: ...
-    def classes(self) -> list[type]: ...
+    def classes(self) -> list[type[Scheduler]]: ...
     def command(self) -> str: ...
 
 @final
@@ -70,56 +71,105 @@ class Table:
 
 @final
 class View:
+    """The state of a connection before a decision."""
+
     @property
-    def now_ms(self) -> float: ...
+    def now_ms(self) -> float:
+        """Time since the start of the run in ms."""
+
     @property
-    def segment_dsn(self) -> int: ...
+    def segment_dsn(self) -> int:
+        """Offset of the segment in the data, in bytes from 0."""
+
     @property
-    def segment_bytes(self) -> int: ...
+    def segment_bytes(self) -> int:
+        """Payload bytes of the segment."""
+
     @property
-    def unsent_bytes(self) -> int: ...
+    def unsent_bytes(self) -> int:
+        """Bytes that have not been sent, including the segment."""
+
     @property
-    def window_left_bytes(self) -> int: ...
+    def window_left_bytes(self) -> int:
+        """Bytes from the segment to the end of the send window."""
+
     @property
-    def subflows(self) -> list[Subflow]: ...
+    def subflows(self) -> list[Subflow]:
+        """All subflows, in the order of their ids."""
+
     @property
-    def candidates(self) -> list[Subflow]: ...
+    def candidates(self) -> list[Subflow]:
+        """The live subflows that may carry new data: backup subflows only if there is no other."""
+
     @property
-    def usable(self) -> list[Subflow]: ...
+    def usable(self) -> list[Subflow]:
+        """The candidates that can take the segment now. At a decision there is at least one."""
 
 @final
 class Subflow:
+    """A subflow before a decision. Counts of bytes are payload bytes."""
+
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The id, from 0. A later subflow may get the id of one that has ended."""
+
     @property
-    def srtt_ms(self) -> float: ...
+    def srtt_ms(self) -> float:
+        """Smoothed RTT in ms; infinite before the first sample."""
+
     @property
-    def min_rtt_ms(self) -> float: ...
+    def min_rtt_ms(self) -> float:
+        """Lowest RTT in ms; infinite before the first sample."""
+
     @property
-    def rttvar_ms(self) -> float: ...
+    def rttvar_ms(self) -> float:
+        """RTT variation (RFC 6298) in ms."""
+
     @property
-    def cwnd_bytes(self) -> int: ...
+    def cwnd_bytes(self) -> int:
+        """Congestion window in bytes."""
+
     @property
-    def ssthresh_bytes(self) -> int | None: ...
+    def ssthresh_bytes(self) -> int | None:
+        """Slow start threshold in bytes; None if it is infinite."""
+
     @property
-    def inflight_bytes(self) -> int: ...
+    def inflight_bytes(self) -> int:
+        """Bytes in flight."""
+
     @property
-    def room_bytes(self) -> int: ...
+    def room_bytes(self) -> int:
+        """Bytes that the congestion window still allows."""
+
     @property
-    def mss_bytes(self) -> int: ...
+    def mss_bytes(self) -> int:
+        """Payload bytes of a full segment."""
+
     @property
-    def backup(self) -> bool: ...
+    def backup(self) -> bool:
+        """True if this end or the peer requested low priority."""
+
     @property
-    def cost(self) -> int: ...
+    def cost(self) -> int:
+        """Price of a byte, relative to other subflows; 0 is free."""
+
     @property
-    def delivery_rate(self) -> int: ...
+    def delivery_rate(self) -> int:
+        """Delivery rate in bytes per second; 0 if it is unknown."""
 
 @final
 class Send:
+    """A decision to send the segment on a subflow, which is given as itself or by its id.
+
+    With `room`, the subflow takes further segments without another call while it has room and nothing else changes.
+    """
+
     def __new__(cls, subflow: Subflow | int, room: bool = False) -> Send: ...
 
 @final
 class Wait:
+    """A decision to wait: for a subflow, which is given as itself or by its id, or for any change."""
+
     def __new__(cls, subflow: Subflow | int | None = None) -> Wait: ...
 
 _KeptRun = tuple[int, int, int, str | None, list[tuple[str, float]]]
@@ -153,7 +203,7 @@ class RunReport:
     def command(self) -> str: ...
     def json(self) -> str: ...
     def text(self, width: int, colour: bool = False) -> str: ...
-    def recipe(self) -> tuple[str, bool, type | None]: ...
+    def recipe(self) -> tuple[str, bool, type[Scheduler] | None]: ...
     def drawings(self) -> str: ...
     def events(self) -> Table | None: ...
 
@@ -249,7 +299,9 @@ def experiment(
     name: str, making: dict[str, Any], progress: Callable[[int, int], None] | None = None
 ) -> ExperimentReport: ...
 def list_experiments() -> str: ...
-def register(class_: type, text: str, name: str, idea: str, params: list[tuple[str, bool | int | float]]) -> None: ...
+def register(
+    class_: type[Scheduler], text: str, name: str, idea: str, params: list[tuple[str, bool | int | float]]
+) -> None: ...
 def decide(question: str) -> str: ...
 def decide_cc(question: str) -> str: ...
 def label_of_measure(name: str) -> str: ...

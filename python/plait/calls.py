@@ -10,6 +10,7 @@ from plait.arguments import switch, whole
 from plait.progress import progress_bar
 from plait.results import Explanation, Result, Run, terminal_width
 from plait.scenario import AnyPath, AnyScenario, Setting, draft_of, texts_of
+from plait.schedulers import Scheduler
 
 
 def compare(
@@ -17,7 +18,7 @@ def compare(
     *,
     scenario: AnyScenario | None = None,
     workload: str | None = None,
-    schedulers: str | type | Iterable[str | type] | None = None,
+    schedulers: str | type[Scheduler] | Iterable[str | type[Scheduler]] | None = None,
     cc: str | Iterable[str] | None = None,
     runs: int | None = None,
     seed: int | None = None,
@@ -78,7 +79,7 @@ def run(
     *,
     scenario: AnyScenario | None = None,
     workload: str | None = None,
-    scheduler: str | type | None = None,
+    scheduler: str | type[Scheduler] | None = None,
     cc: str | None = None,
     seed: int | None = None,
     events: bool = False,
@@ -123,12 +124,12 @@ def explain(
     *,
     scenario: AnyScenario | None = None,
     workload: str | None = None,
-    scheduler: str | type | None = None,
+    scheduler: str | type[Scheduler] | None = None,
     cc: str | None = None,
     seed: int | None = None,
     slowest: int = 10,
     at: str | None = None,
-    compare_with: str | type | Iterable[str | type] | None = None,
+    compare_with: str | type[Scheduler] | Iterable[str | type[Scheduler]] | None = None,
     progress: bool | None = None,
     **settings: Setting,
 ) -> Explanation:

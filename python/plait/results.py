@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from plait import _plait, plot_result, plot_run
 from plait.plots import Theme
-from plait.schedulers import register
+from plait.schedulers import Scheduler, register
 from plait.table import Table
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Run(Report[_plait.RunReport]):
     """
 
     # A run that was pickled has its document, and makes the rest when it is asked for.
-    _recipe: tuple[str, bool, type | None] | None = None
+    _recipe: tuple[str, bool, type[Scheduler] | None] | None = None
 
     @cached_property
     def _inner(self) -> _plait.RunReport:  # type: ignore[override]
@@ -264,7 +264,7 @@ def _result_of(document: str, runs: list[list[Any]]) -> Result:
     return Result(_plait.Comparison.of_parts(document, runs))
 
 
-def _run_of(document: dict[str, Any], recipe: tuple[str, bool, type | None]) -> Run:
+def _run_of(document: dict[str, Any], recipe: tuple[str, bool, type[Scheduler] | None]) -> Run:
     """Returns the run that was pickled."""
     run = Run.__new__(Run)
     run.__dict__.update(_document=document, _recipe=recipe)

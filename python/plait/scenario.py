@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, Union
 
 from plait._plait import Draft, Error
 from plait.arguments import file_name, word
-from plait.schedulers import name_of, register
+from plait.schedulers import Scheduler, name_of, register
 
-Value: TypeAlias = Union[str, int, float, bool, "Path", type]
+Value: TypeAlias = Union[str, int, float, bool, "Path", type[Scheduler]]
 """One value of a setting, with its unit: ``"2MB"``, ``30`` or ``True``. A scheduler may be a class."""
 
 Setting: TypeAlias = Union[Value, Iterable[Value], Mapping[str, object], None]
@@ -123,7 +123,7 @@ class Scenario:
             return f"<plait.Scenario, incomplete: {why}>"
 
 
-def _restored(text: str, classes: list[type]) -> Scenario:
+def _restored(text: str, classes: list[type[Scheduler]]) -> Scenario:
     """Returns the scenario that was pickled."""
     scenario = Scenario.from_toml(text)
     for scheduler in classes:

@@ -36,7 +36,7 @@ class Scheduler(Protocol):
         """
 
 
-S = TypeVar("S", bound=type)
+S = TypeVar("S", bound=type[Scheduler])
 
 
 def register(scheduler: S) -> S:
@@ -60,7 +60,7 @@ def register(scheduler: S) -> S:
     return scheduler
 
 
-def add(scheduler: type, text: str | None = None) -> None:
+def add(scheduler: type[Scheduler], text: str | None = None) -> None:
     """Adds a class to the list of schedulers. ``text`` is the ``module:Class`` by which the user has named it."""
     if not isinstance(scheduler, type):
         given = type(scheduler).__name__
@@ -116,12 +116,12 @@ def no_class(text: str) -> _plait.Error:
     return _plait.Error(f"{problem}\n  allowed: mine:{path}, with the class in a file mine.py")
 
 
-def _parameters(scheduler: type) -> list[tuple[str, bool | int | float]]:
+def _parameters(scheduler: type[Scheduler]) -> list[tuple[str, bool | int | float]]:
     """Returns the arguments of ``__init__`` with their defaults."""
-    if scheduler.__init__ is object.__init__:  # type: ignore[misc]
+    if scheduler.__init__ is object.__init__:
         return []
     # Without `self`.
-    arguments = list(inspect.signature(scheduler.__init__).parameters.values())[1:]  # type: ignore[misc]
+    arguments = list(inspect.signature(scheduler.__init__).parameters.values())[1:]
     named = [it for it in arguments if it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)]
     for argument in named:
         if argument.default is argument.empty or argument.kind is argument.POSITIONAL_ONLY:
@@ -146,7 +146,7 @@ class Checked:
         return f"{self.name} keeps the contract: {self.decisions} decisions on {self.connections} connection{several}"
 
 
-def check(scheduler: type, *, connections: int = 100, seed: int = 1) -> Checked:
+def check(scheduler: type[Scheduler], *, connections: int = 100, seed: int = 1) -> Checked:
     """Checks the contract of schedulers with a class, on random connections.
 
     Two objects that get the same views must decide alike, subflows that cannot take the segment are refused, a wait is
@@ -169,7 +169,7 @@ def check(scheduler: type, *, connections: int = 100, seed: int = 1) -> Checked:
     return Checked(name, connections, _plait.check(name, connections, seed))
 
 
-def name_of(scheduler: type) -> str:
+def name_of(scheduler: type[Scheduler]) -> str:
     """Returns the name of a class in a list of schedulers."""
     words = getattr(scheduler, "name", None) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", scheduler.__name__)
     return word(f"{scheduler.__name__}.name", words).lower()

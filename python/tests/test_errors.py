@@ -129,9 +129,9 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.check(Fast()), "object of the class Fast\n  allowed: the class"),  # type: ignore[arg-type]
         (lambda: plait.check("minrtt"), "object of the class str"),  # type: ignore[arg-type]
         (lambda: plait.check(Fast, connections=0), "--connections: `0`"),
-        (lambda: plait.check(dict), "dict has no method schedule"),
+        (lambda: plait.check(dict), "dict has no method schedule"),  # type: ignore[arg-type]
         (lambda: plait.compare(PATHS, schedulers=[Fast()], **RUN), "object of the class Fast"),  # type: ignore[list-item]
-        (lambda: plait.compare(PATHS, schedulers=dict, **RUN), "dict has no method schedule"),
+        (lambda: plait.compare(PATHS, schedulers=dict, **RUN), "dict has no method schedule"),  # type: ignore[arg-type]
         (lambda: plait.decide(scheduler=Fast(), subflows=[]), "object of the class Fast"),
         (lambda: plait.decide(scheduler="ecf", subflows={1}), "question: Object of type set"),
         (lambda: plait.decide("ecf"), "question: `ecf` is no dictionary"),  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.util
@@ -76,6 +77,35 @@ def test_the_types_are_strict(cache: Path) -> None:
 
 def test_the_stub_is_that_of_the_module(cache: Path) -> None:
     mypy(cache, "mypy.stubtest", "--mypy-config-file", "pyproject.toml", "--ignore-disjoint-bases", "plait._plait")
+
+
+def test_the_stub_documents_what_a_scheduler_sees_as_the_module_does() -> None:
+    stub = ast.parse((ROOT / "python" / "plait" / "_plait.pyi").read_text())
+    classes = {it.name: it for it in stub.body if isinstance(it, ast.ClassDef)}
+    for public in (plait.View, plait.Subflow, plait.Send, plait.Wait):
+        described = classes[public.__name__]
+        assert ast.get_docstring(described) == inspect.getdoc(public)
+        properties = {name for name, it in vars(public).items() if inspect.isgetsetdescriptor(it)}
+        methods = {it.name: it for it in described.body if isinstance(it, ast.FunctionDef) and it.name != "__new__"}
+        assert properties == methods.keys()
+        for name, method in methods.items():
+            documented = ast.get_docstring(method)
+            assert documented and documented == getattr(public, name).__doc__, name
+            # A quantity has its unit in words.
+            unit = {"ms": "in ms", "bytes": "ytes", "rate": "bytes per second"}.get(name.rpartition("_")[2], "")
+            assert unit in documented, f"{name}: {documented}"
+
+
+def test_arguments_that_are_classes_have_the_type_of_the_protocol() -> None:
+    for function, argument in [
+        (plait.check, "scheduler"),
+        (plait.compare, "schedulers"),
+        (plait.run, "scheduler"),
+        (plait.explain, "scheduler"),
+        (plait.explain, "compare_with"),
+    ]:
+        taken = function.__annotations__[argument]
+        assert "type[Scheduler]" in taken and "type " not in taken, f"{function.__name__}: {taken}"
 
 
 def test_settings_are_the_texts_of_the_command_line() -> None:

@@ -66,6 +66,100 @@ def test_an_exception_of_progress_ends_the_call() -> None:
         _plait.compare(draft, False, refuse)
 
 
+class PyCounted:
+    """The usable subflow with the lowest RTT. It counts its objects: a run makes one for each end."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        self.number = self.made
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+
+
+class PyFails(PyCounted):
+    """Its first object fails. The others take time, in which other threads run."""
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        if self.number == 1:
+            raise LookupError("mine")
+        time.sleep(0.002)
+        return super().schedule(view)
+
+
+class PyFailsLater(PyCounted):
+    """It fails after the first run of an explanation, which makes two objects."""
+
+    def schedule(self, view: plait.View) -> plait.Decision:
+        if self.number > 2:
+            raise LookupError("mine")
+        return super().schedule(view)
+
+
+def threads() -> list[str]:
+    """Returns the names of the threads of this process."""
+    return [file.read_text().strip() for file in Path("/proc/self/task").glob("*/comm")]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads as Linux shows them")
+def test_an_explanation_that_has_ended_makes_no_further_replays() -> None:
+    ended = (0, 0)
+
+    def refuse(done: int, total: int) -> None:
+        nonlocal ended
+        ended = (done, total)
+        raise RuntimeError("enough")
+
+    draft = draft_of(None, PATHS, {"workload": "bulk:10s", "scheduler": PyCounted, "jobs": 1})
+    PyCounted.made = 0
+    with pytest.raises(RuntimeError, match="enough"):
+        _plait.explain(draft, 20, None, None, 80, refuse)
+    while "plait" in threads():
+        time.sleep(0.01)
+    done, total = ended
+    # Two more replays may have begun before the flag was set.
+    assert PyCounted.made <= 2 * (1 + done + 2) < 2 * (1 + total)
+
+
+CALLS: dict[str, Any] = {
+    "decide": lambda own, _: plait.decide(scheduler=own, subflows=[{"id": 0, "srtt_ms": 9}, {"id": 1, "srtt_ms": 60}]),
+    "check": lambda own, _: plait.check(own, connections=1),
+    "explain": lambda own, workload: plait.explain(PATHS, workload=workload, scheduler=own, slowest=20, progress=False),
+}
+"""Calls on a class, with a workload."""
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_exception_of_a_class_belongs_to_its_call(name: str) -> None:
+    failing = PyFailsLater if name == "explain" else PyFails
+    failures: list[BaseException] = []
+    ended = threading.Event()
+
+    # Many short calls begin and end while a long one goes on.
+    def go_well() -> None:
+        try:
+            while not ended.is_set():
+                CALLS[name](PyCounted, "burst:11seg")
+        except Exception as error:
+            failures.append(error)
+
+    beside = threading.Thread(target=go_well)
+    beside.start()
+    try:
+        for _ in range(20):
+            failing.made = 0
+            # The exception of `check` has another type.
+            with pytest.raises(Exception, match="mine"):
+                CALLS[name](failing, "download:2MB")
+            assert failing.made < 20, "no further replay begins after an exception"
+    finally:
+        ended.set()
+        beside.join()
+    assert failures == []
+
+
 def test_calls_in_two_threads_run_in_parallel() -> None:
     times: dict[int, list[float]] = {0: [], 1: []}
 

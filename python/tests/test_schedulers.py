@@ -117,6 +117,30 @@ def test_a_decision_that_is_none_is_refused(answer: object, text: str) -> None:
         plait.run(PATHS, workload="download:64kB", scheduler=failing(answer))
 
 
+def test_a_decision_prints_as_its_call() -> None:
+    printed: set[str] = set()
+
+    class PyPrints(PyMinRtt):
+        def schedule(self, view: plait.View) -> plait.Decision:
+            printed.update(f"{plait.Send(it)} {plait.Wait(it)} {it.id}" for it in view.usable)
+            return super().schedule(view)
+
+    plait.run(PATHS, workload="download:512kB", scheduler=PyPrints)
+    assert printed == {"plait.Send(0) plait.Wait(0) 0", "plait.Send(1) plait.Wait(1) 1"}
+    for text in ("plait.Send(3)", "plait.Send(3, room=True)", "plait.Wait(3)", "plait.Wait()"):
+        assert repr(eval(text)) == text
+    assert repr(plait.Send(3, room=False)) == "plait.Send(3)"
+
+
+def test_a_class_may_inherit_from_the_protocol() -> None:
+    class PyInherits(plait.Scheduler):
+        def schedule(self, view: plait.View) -> plait.Decision:
+            return min(view.usable, key=lambda subflow: (subflow.srtt_ms, subflow.id))
+
+    run = plait.run(PATHS, workload="download:64kB", scheduler=PyInherits)
+    assert run.digest == plait.run(PATHS, workload="download:64kB", scheduler=PyMinRtt).digest
+
+
 def test_a_full_subflow_is_refused() -> None:
     class PyBlind:
         def schedule(self, view: plait.View) -> plait.Decision:
@@ -134,7 +158,7 @@ def test_a_name_must_be_free() -> None:
     with pytest.raises(plait.Error, match="`minrtt` is taken"):
         plait.register(Minrtt)
     with pytest.raises(plait.Error, match="no method schedule"):
-        plait.register(str)
+        plait.register(str)  # type: ignore[type-var]
 
 
 def test_a_decision_is_cheap() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import pickle
 import re
 import signal
 import sys
@@ -20,8 +21,9 @@ from conftest import ROOT, Plait
 from test_digests import drawn
 
 import plait
-from plait.cluster import __main__ as command, executors, sweeping
-from plait.cluster.worker import Batch, Part
+from plait import _plait
+from plait.cluster import __main__ as command, executors, sweeping, worker
+from plait.cluster.worker import Batch, Part, compact
 
 pytest.importorskip("pyarrow")
 
@@ -46,8 +48,9 @@ def lines(out: Path) -> int:
 
 def test_the_example_runs() -> None:
     pytest.importorskip("polars")
-    failed, tried = doctest.testmod(sweeping)
-    assert failed == 0 < tried
+    for module in (sweeping, worker):
+        failed, tried = doctest.testmod(module)
+        assert failed == 0 < tried
 
 
 def test_the_guide_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -259,6 +262,78 @@ def test_a_worker_gets_the_files_that_a_scenario_names(tmp_path: Path) -> None:
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
+def traced(directory: Path, **settings: Any) -> plait.Scenario:
+    """Returns a scenario of three paths with a trace each, of 100 kB to 300 kB."""
+    paths = []
+    for number in (1, 2, 3):
+        trace = directory / f"link{number}.trace"
+        trace.write_text("".join(f"{time_ms}\n" for time_ms in range(number, number * 20_000)))
+        assert trace.stat().st_size > 90_000
+        paths.append(f"path{number}:trace={trace},rtt={number}0ms")
+    given = {"workload": "download:64kB", "schedulers": "minrtt,ecf", "runs": 4, "vary": {"path1.rtt": "10ms,20ms,30ms"}}
+    return plait.Scenario(paths, **{**given, **settings})
+
+
+class Pickling(Executor):
+    """One worker, which gets each task in its pickled form."""
+
+    _max_workers = 1
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        pickled = pickle.dumps((function, arguments, named))
+        self.sizes.append(len(pickled))
+        function, arguments, named = pickle.loads(pickled)
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments, **named))
+        return future
+
+
+def test_a_task_names_large_texts_and_a_worker_gets_them_if_it_lacks_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "TASK_SECONDS", 0.0)
+    large = traced(tmp_path)
+    plait.sweep(large, out=tmp_path / "here", progress=False)
+    monkeypatch.setattr(worker, "_CELLS", worker._Cells())
+    there = Pickling()
+    plait.sweep(large, out=tmp_path / "there", executor=there, progress=False)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    with_texts = [size for size in there.sizes if size > 100_000]
+    without = [size for size in there.sizes if size <= 100_000]
+    # Only the tasks that were handed out before the first answer are repeated with the texts. Each run is a task here.
+    assert len(with_texts) == sweeping.AHEAD
+    assert len(without) == 3 * 5 * 4 and max(without) < 2_000
+
+
+def test_a_worker_makes_the_cells_of_a_source_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[worker.Source] = []
+
+    class Slow:
+        def __init__(self, source: worker.Source) -> None:
+            made.append(source)
+            time.sleep(0.05)
+
+    monkeypatch.setattr(_plait, "Work", Slow)
+    source = sweeping.plans_of(scenario())[0].source
+    small, texts = compact(source)
+    assert texts == {}
+    cells = worker._Cells()
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: cells.of(small, {}), range(8)))
+    assert made == [source] and set(found) == {found[0]}
+    # The same text as an experiment is another source.
+    other, _ = compact({**source, "experiment": True})
+    assert cells.of(other, {}) is not found[0]
+    assert [it["experiment"] for it in made] == [False, True]
+    # The oldest ones go.
+    for seed in range(worker.KEPT):
+        cells.of(compact({**source, "seed": 100 + seed})[0], {})
+    assert cells.of(small, {}) is not found[0]
+
+
 EXPERIMENT = """
 title = "Two schedulers over a slow path"
 workload = "download:64kB"
@@ -339,6 +414,64 @@ def test_a_killed_worker_of_dask_changes_no_byte(client: Any, tmp_path: Path) ->
     assert sum(swept.workers.values()) == 10 * cells
 
 
+def test_lost_texts_of_dask_are_sent_again(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "TASK_SECONDS", 0.05)
+    large = traced(tmp_path, runs=16, vary={"path1.rtt": "10ms..100ms:10"})
+    plait.sweep(large, out=tmp_path / "here", progress=False)
+    sizes: list[tuple[str, int]] = []
+
+    class Watched:
+        """The client. It notes the bytes of each task."""
+
+        def nthreads(self) -> Any:
+            return client.nthreads()
+
+        def submit(self, function: Any, first: Any, *more: Any, **named: Any) -> Any:
+            sizes.append((function.__name__, len(pickle.dumps(first))))
+            return client.submit(function, first, *more, **named)
+
+    out = tmp_path / "dask"
+    killed: list[int] = []
+
+    def kill() -> None:
+        while lines(out) < 100:
+            time.sleep(0.005)
+        killed.extend(client.run(os.getpid).values())
+        for process in killed:
+            os.kill(process, signal.SIGKILL)
+
+    # All workers are killed at once, so no other worker has the texts.
+    killer = threading.Thread(target=kill)
+    killer.start()
+    swept = plait.sweep(large, out=out, executor=Watched(), progress=False)
+    killer.join()
+    assert len(killed) == 2
+    assert sum(swept.workers[name] for name in swept.workers if int(name.rpartition(":")[2]) not in killed) > 0
+    assert contents(out) == contents(tmp_path / "here")
+    assert max(size for name, size in sizes if name == "work_with") < 4_000
+    texts = [size for name, size in sizes if name == "the_same"]
+    assert len(texts) == 3 and min(texts) > 90_000
+
+
+def test_a_cluster_keeps_the_texts_of_the_latest_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "KEPT_TEXTS", 2)
+    sent: list[str] = []
+
+    class Client:
+        """Its tasks are their texts."""
+
+        def submit(self, function: Any, text: str, **named: Any) -> str:
+            sent.append(text)
+            return text
+
+    workers = executors.OfClient(Client())
+    texts = {name: name.upper() for name in "abcd"}
+    for needed in ("ab", "ca", "ba", "abcd", ""):
+        assert workers.tasks_of(list(needed), lambda: texts) == list(needed.upper())
+    assert sent == list("ABCBCD")
+    assert list(workers.texts) == ["c", "d"]
+
+
 def test_random_scenarios_have_the_digests_of_plait_run(client: Any, tmp_path: Path) -> None:
     # A comparison without chance has host jitter, and a single run has none.
     # 200 of them take 10 s: PLAIT_SCENARIOS=200.
@@ -363,9 +496,9 @@ def test_random_scenarios_have_the_digests_of_plait_run(client: Any, tmp_path: P
 
 def test_a_worker_of_another_version_is_an_error(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = sweeping.plans_of(scenario())[0]
-    other = Batch("0.0.1 (of old)", (Part(0, plan.source, ((0, 0, 1),), "the first"),))
+    other = Batch("0.0.1 (of old)", (Part(0, compact(plan.source)[0], ((0, 0, 1),), "the first"),))
     with pytest.raises(plait.Error, match=r"worker .*: it has plait .*, and this sweep plait 0\.0\.1"):
-        executors.OfClient(client).submit(other, "old").result()
+        executors.OfClient(client).submit(other, "old", dict).result()
 
 
 def test_the_command_line_runs_an_experiment_on_a_cluster(

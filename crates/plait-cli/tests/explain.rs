@@ -5,6 +5,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+#[cfg(target_os = "linux")]
+use std::{process::Stdio, time::Duration};
 
 const PLAIT: &str = env!("CARGO_BIN_EXE_plait");
 const RUN: &str = "--path fast:rate=10mbit,rtt=20ms,loss=0.5% --path slow:rate=3mbit,rtt=200ms \
@@ -281,4 +283,34 @@ fn a_comparison_says_why_where_it_is_asked() {
     }
     let markdown = stdout(&plait("compare", &format!("{line} --explain --format markdown"), &[]));
     assert!(markdown.contains("* `minrtt`: "), "{markdown}");
+}
+
+/// Ctrl-C ends an explanation inside a run.
+#[test]
+#[cfg(target_os = "linux")]
+#[allow(clippy::disallowed_methods, reason = "another process is waited for")]
+fn an_interrupt_ends_an_explanation() {
+    let long =
+        "--path fast:rate=50mbit,rtt=20ms --path slow:rate=50mbit,rtt=60ms --workload bulk:60min";
+    let child = Command::new(PLAIT)
+        .arg("explain")
+        .args(long.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Bit 1 of the mask is the handler of SIGINT.
+    let handles = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0
+    };
+    let mut looks = (0..2_000).map(|_| std::thread::sleep(Duration::from_millis(5)));
+    let installed = looks.any(|()| handles());
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(installed && killed.success());
+    assert_eq!(output.status.code(), Some(130));
+    assert!(output.stdout.is_empty());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("interrupted"));
 }

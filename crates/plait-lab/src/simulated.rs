@@ -235,7 +235,7 @@ pub fn setup(cell: &Cell, seed: u64) -> Setup {
 }
 
 /// As [`setup`]; returns `None` if `cancelled` becomes true.
-fn setup_unless(cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<Setup> {
+pub(crate) fn setup_unless(cell: &Cell, seed: u64, cancelled: &AtomicBool) -> Option<Setup> {
     let thresholds = ssthresh_cache::thresholds(cell, seed, cancelled)?;
     path_memory::with_memory(cell, seed, setup_with(cell, seed, &thresholds), cancelled)
 }

@@ -5,15 +5,15 @@
 use plait_app::{AppEvent, Role};
 use plait_base::{DataRange, Dsn, SubflowId, Time};
 use plait_core::Event;
-use plait_lab::explain::{Explanation, Question, Which, explain};
+use plait_lab::explain::{ExplainControl, Explanation, Question, Unexplained, Which, explain};
 use plait_lab::scenario::no_files;
 use plait_lab::{
     Attentive, Cell, Control, RawScenario, Simulator, cells, compare, setup, simulate,
 };
-use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, View, What};
-use plait_sim::{Watch, Who};
+use plait_sched::{About, Decision, Entry, Notice, Outcome, Params, Scheduler, Spec, View, What};
+use plait_sim::{EVENTS_BETWEEN_LOOKS, Watch, Who};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A run of one scheduler.
 fn cell(flags: &[(&str, &str)]) -> Cell {
@@ -26,7 +26,9 @@ fn cell(flags: &[(&str, &str)]) -> Cell {
 
 fn asked(cell: &Cell, seed: u64, which: Which, others: &[&str]) -> Explanation {
     let schedulers = others.iter().map(|name| Spec::parse(name).unwrap()).collect();
-    explain(cell, seed, &Question { which, schedulers }, None, &|_, _| ()).unwrap()
+    let never = AtomicBool::new(false);
+    let control = ExplainControl::unwatched(&never);
+    explain(cell, seed, &Question { which, schedulers }, None, &control).unwrap()
 }
 
 /// Eleven segments; the window of the fast path holds ten. RTTs of 10 ms and 100 ms, no queues.
@@ -238,4 +240,118 @@ fn each_row_says_why_and_the_runs_are_the_same() {
     // A single path has no facts about the other path.
     let foreign = ["behind fast", "for fast", "fast idle", "on fast"];
     assert!(foreign.iter().all(|words| !why("tcp:slow").contains(words)), "{}", why("tcp:slow"));
+}
+
+/// Set by [`Stopper`] and by the tests of cancellation, and read by `explain`.
+static CANCELLED: AtomicBool = AtomicBool::new(false);
+/// Number of objects of [`Stopper`].
+static BUILT: AtomicU64 = AtomicU64::new(0);
+/// Number of the object that sets [`CANCELLED`] at its first decision.
+static STOPS_AT: AtomicU64 = AtomicU64::new(0);
+/// Decisions of all objects.
+static DECISIONS: AtomicU64 = AtomicU64::new(0);
+/// Decisions of all objects after [`CANCELLED`] was set.
+static LATE: AtomicU64 = AtomicU64::new(0);
+/// Limit of [`LATE`]. An event has several decisions if several segments leave.
+const MOST_LATE: u64 = 4 * EVENTS_BETWEEN_LOOKS;
+
+/// The built-in `minrtt`, of which one object cancels the explanation.
+#[derive(Debug)]
+struct Stopper {
+    number: u64,
+    inner: Box<dyn Scheduler>,
+}
+
+impl Stopper {
+    fn build(_: &Params) -> Box<dyn Scheduler> {
+        let number = BUILT.fetch_add(1, Ordering::Relaxed) + 1;
+        Box::new(Stopper { number, inner: Spec::parse("minrtt").unwrap().build() })
+    }
+}
+
+impl Scheduler for Stopper {
+    fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
+        DECISIONS.fetch_add(1, Ordering::Relaxed);
+        if CANCELLED.load(Ordering::Relaxed) {
+            LATE.fetch_add(1, Ordering::Relaxed);
+        } else if self.number >= STOPS_AT.load(Ordering::Relaxed) {
+            CANCELLED.store(true, Ordering::Relaxed);
+        }
+        self.inner.schedule(view, out)
+    }
+
+    fn on_notice(&mut self, view: &View<'_>, notice: Notice) {
+        self.inner.on_notice(view, notice);
+    }
+}
+
+/// The explanation stops in its first run, in the run that queries other schedulers, in a replay, and between
+/// replays. No further run begins, and the run under way stops after a few of its decisions.
+#[test]
+fn an_explanation_that_is_cancelled_stops_in_each_of_its_runs() {
+    let minrtt = plait_sched::SCHEDULERS[0];
+    let about = About { name: "stopper", aliases: &[], ..minrtt.about };
+    plait_sched::register_apart(&[Entry { about, build: Stopper::build, ..minrtt }]).unwrap();
+    let mut flags = STREAM.to_vec();
+    flags.truncate(2);
+    flags.push(("workload", "stream:15kB@1s,for=3600s"));
+    flags.extend([("schedulers", "stopper"), ("jobs", "1")]);
+    let cell = cell(&flags);
+    let stopped = |others: &[&str], stops_at, most| {
+        let schedulers = others.iter().map(|name| Spec::parse(name).unwrap()).collect();
+        let question = Question { which: Which::Slowest(20), schedulers };
+        explained_until(&cell, &question, stops_at, most)
+    };
+    // A run builds an object for each end, and a third one if it queries a scheduler.
+    let (run, querying) = (2, 3);
+    let never = u64::MAX;
+    let asked = &["stopper"];
+    assert_eq!(stopped(asked, 1, never), Stopped { built: run, threads: 0, replays: 0 });
+    let built = run + querying;
+    assert_eq!(stopped(asked, run + 1, never), Stopped { built, threads: 0, replays: 0 });
+    let until_replay = Stopped { built: built + run, threads: 1, replays: 0 };
+    assert_eq!(stopped(asked, built + 1, never), until_replay);
+    assert_eq!(stopped(&[], never, 2), Stopped { built: 3 * run, threads: 1, replays: 2 });
+    let decisions = DECISIONS.load(Ordering::Relaxed) / 3;
+    assert!(
+        decisions > 3 * MOST_LATE,
+        "{decisions} decisions of a run, and {MOST_LATE} are allowed"
+    );
+}
+
+/// How far an explanation came.
+#[derive(PartialEq, Debug)]
+struct Stopped {
+    /// Number of objects of [`Stopper`].
+    built: u64,
+    /// Number of threads that made replays.
+    threads: u64,
+    /// Number of finished replays.
+    replays: u64,
+}
+
+/// Explains until the object with the number `stops_at` decides, or until `most` replays are finished.
+fn explained_until(cell: &Cell, question: &Question, stops_at: u64, most: u64) -> Stopped {
+    for (count, value) in [(&BUILT, 0), (&DECISIONS, 0), (&LATE, 0), (&STOPS_AT, stops_at)] {
+        count.store(value, Ordering::Relaxed);
+    }
+    CANCELLED.store(false, Ordering::Relaxed);
+    let (threads, replays) = (AtomicU64::new(0), AtomicU64::new(0));
+    let progress = |done: usize, total: usize| {
+        assert!(done < total, "{total} replays are too few to stop between them");
+        if replays.fetch_add(1, Ordering::Relaxed) + 1 == most {
+            CANCELLED.store(true, Ordering::Relaxed);
+        }
+    };
+    let on_thread = |work: &(dyn Fn() + Sync)| {
+        threads.fetch_add(1, Ordering::Relaxed);
+        work();
+    };
+    let control =
+        ExplainControl { progress: &progress, on_thread: &on_thread, cancelled: &CANCELLED };
+    assert_eq!(explain(cell, 1, question, None, &control), Err(Unexplained::Cancelled));
+    let late = LATE.load(Ordering::Relaxed);
+    assert!(late < MOST_LATE, "{late} decisions after the cancellation");
+    let built = BUILT.load(Ordering::Relaxed);
+    Stopped { built, threads: threads.into_inner(), replays: replays.into_inner() }
 }

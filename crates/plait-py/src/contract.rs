@@ -6,13 +6,14 @@
 mod connection;
 
 use crate::error::{Error, refused};
-use crate::work::stray_failure;
+use crate::work::Shared;
 use connection::{Connection, MSS, any_view};
 use plait_base::RandomStream;
 use plait_sched::{Decision, Entry, Listed, Notice, Outcome, ParamKind, Reason, Scheduler, Spec};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Random steps of a connection.
 const STEPS: u64 = 60;
@@ -24,12 +25,13 @@ const EXTREME: usize = 8;
 /// Checks the contract of the scheduler `name`, which is a class, with random connections. Returns the number of decisions.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, name: &str, connections: u32, seed: u64) -> PyResult<u64> {
-    let _ = stray_failure();
+    let task = Arc::new(Shared::default());
     let mut decisions = 0;
     for spec in variants(name)? {
         for number in 0..connections {
             py.check_signals()?;
-            let checked = py.detach(|| Check::new(&spec, number, seed).and_then(Check::run));
+            let check = || Check::new(&spec, number, seed, &task).and_then(Check::run);
+            let checked = py.detach(|| task.watch(check));
             decisions += checked.map_err(|broken| broken.into_error(py))?;
         }
     }
@@ -82,15 +84,16 @@ struct Check {
     connection: Connection,
     out: Outcome,
     decisions: u64,
+    /// The call, which gets the exceptions of the objects.
+    task: Arc<Shared>,
 }
 
 impl Check {
-    fn new(spec: &Spec, number: u32, seed: u64) -> Result<Check, Broken> {
+    fn new(spec: &Spec, number: u32, seed: u64, task: &Arc<Shared>) -> Result<Check, Broken> {
         let connection = Connection::drawn(seed, number);
         let objects = [spec.build(), spec.build()];
-        let (out, decisions) = (Outcome::default(), 0);
-        let check =
-            Check { spec: spec.to_string(), number, seed, objects, connection, out, decisions };
+        let (spec, out, task) = (spec.to_string(), Outcome::default(), Arc::clone(task));
+        let check = Check { spec, number, seed, objects, connection, out, decisions: 0, task };
         check.exception("the object was made")?;
         Ok(check)
     }
@@ -205,7 +208,7 @@ impl Check {
 
     /// Fails if the class has raised an exception.
     fn exception(&self, at: &str) -> Result<(), Broken> {
-        let Err(error) = stray_failure() else { return Ok(()) };
+        let Err(error) = self.task.failure() else { return Ok(()) };
         let said = error.to_string();
         let said = if at.is_empty() { said } else { format!("{said} (when {at})") };
         Err(self.broken(&said, Some(error)))

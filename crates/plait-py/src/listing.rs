@@ -2,10 +2,10 @@
 
 use crate::draft::Draft;
 use crate::error::{Error, refused};
-use crate::work::{interruptible, stray_failure};
+use crate::work::{interruptible, on_this_thread};
 use plait_app::quantity;
 use plait_base::Time;
-use plait_lab::explain::{Question, Which};
+use plait_lab::explain::{ExplainControl, Question, Which};
 use plait_lab::scenario::quoted;
 use plait_report::decide::{Session, controller};
 use plait_report::list::{ListDocument, ListKind};
@@ -17,10 +17,7 @@ use pyo3::prelude::*;
 /// Returns a scheduler's answer to a question; both are JSON.
 #[pyfunction]
 pub(crate) fn decide(question: &str) -> PyResult<String> {
-    let _ = stray_failure();
-    let answer = Session::default().answer(question).map_err(refused);
-    stray_failure()?;
-    answer
+    on_this_thread(|| Session::default().answer(question))?.map_err(refused)
 }
 
 /// Returns a congestion controller's answer to a question; both are JSON.
@@ -85,17 +82,19 @@ pub(crate) fn explain(
         let list = if has_class { written.join(",") } else { list.to_owned() };
         again += &format!(" --compare-with {}", quoted(&list));
     }
-    let _ = stray_failure();
     let question = Question { which, schedulers };
     let (outcome, transfer) = interruptible(py, progress, move |shared| {
         let advance = |done: usize, total: usize| shared.advance(done, total);
         let seed = cell.scenario.seed;
         let mut transfer = Transfer::new(&cell, seed, None);
         let beside = Some(&mut transfer as &mut dyn Watch);
-        let outcome = plait_lab::explain::explain(&cell, seed, &question, beside, &advance);
+        // Exceptions of a replay's schedulers belong to this call.
+        let on_thread = |work: &(dyn Fn() + Sync)| shared.watch(work);
+        let cancelled = &shared.cancelled;
+        let control = ExplainControl { progress: &advance, on_thread: &on_thread, cancelled };
+        let outcome = plait_lab::explain::explain(&cell, seed, &question, beside, &control);
         (outcome, transfer)
     })?;
-    stray_failure()?;
     let mut explanation = outcome.map_err(|error| {
         refused(at.map_or_else(|| error.to_string(), |at| format!("--at: `{at}`: {error}")))
     })?;

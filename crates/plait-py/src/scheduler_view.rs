@@ -14,13 +14,13 @@ pub(crate) struct View {
     /// Time since the start of the run in ms.
     #[pyo3(get)]
     now_ms: f64,
-    /// Offset of the segment in the data.
+    /// Offset of the segment in the data, in bytes from 0.
     #[pyo3(get)]
     segment_dsn: u64,
     /// Payload bytes of the segment.
     #[pyo3(get)]
     segment_bytes: u64,
-    /// Bytes that are not sent.
+    /// Bytes that have not been sent, including the segment.
     #[pyo3(get)]
     unsent_bytes: u64,
     /// Bytes from the segment to the end of the send window.
@@ -59,7 +59,7 @@ impl View {
         self.subflows.iter().filter(candidate).copied().map(Subflow).collect()
     }
 
-    /// The candidates that can take the segment now. There is at least one.
+    /// The candidates that can take the segment now. At a decision there is at least one.
     #[getter]
     fn usable(&self) -> Vec<Subflow> {
         let usable = |it: &&SubflowView| {
@@ -81,7 +81,7 @@ impl Subflow {
 
 #[pymethods]
 impl Subflow {
-    /// The id, from 0.
+    /// The id, from 0. A later subflow may get the id of one that has ended.
     #[getter]
     fn id(&self) -> u8 {
         self.0.id.0
@@ -105,13 +105,13 @@ impl Subflow {
         self.0.rttvar.as_millis_f64()
     }
 
-    /// Congestion window.
+    /// Congestion window in bytes.
     #[getter]
     fn cwnd_bytes(&self) -> u64 {
         self.0.cwnd
     }
 
-    /// Slow start threshold; None if it is infinite.
+    /// Slow start threshold in bytes; None if it is infinite.
     #[getter]
     fn ssthresh_bytes(&self) -> Option<u64> {
         self.0.ssthresh
@@ -141,7 +141,7 @@ impl Subflow {
         self.0.backup
     }
 
-    /// Price of a byte, relative to other subflows.
+    /// Price of a byte, relative to other subflows; 0 is free.
     #[getter]
     fn cost(&self) -> u32 {
         self.0.price.cost
@@ -167,8 +167,9 @@ fn id_of(subflow: &Bound<'_, PyAny>) -> PyResult<u8> {
     }
 }
 
-/// A decision to send the segment on a subflow. With `room`, the subflow takes segments without a further call while
-/// it has room and nothing else changes.
+/// A decision to send the segment on a subflow, which is given as itself or by its id.
+///
+/// With `room`, the subflow takes further segments without another call while it has room and nothing else changes.
 #[pyclass(frozen, module = "plait")]
 pub(crate) struct Send {
     pub(crate) subflow: u8,
@@ -182,9 +183,14 @@ impl Send {
     fn new(subflow: &Bound<'_, PyAny>, room: bool) -> PyResult<Send> {
         Ok(Send { subflow: id_of(subflow)?, room })
     }
+
+    fn __repr__(&self) -> String {
+        let room = if self.room { ", room=True" } else { "" };
+        format!("plait.Send({}{room})", self.subflow)
+    }
 }
 
-/// A decision to wait, for a subflow or for any change.
+/// A decision to wait: for a subflow, which is given as itself or by its id, or for any change.
 #[pyclass(frozen, module = "plait")]
 pub(crate) struct Wait {
     pub(crate) subflow: Option<u8>,
@@ -196,5 +202,9 @@ impl Wait {
     #[pyo3(signature = (subflow=None))]
     fn new(subflow: Option<&Bound<'_, PyAny>>) -> PyResult<Wait> {
         Ok(Wait { subflow: subflow.map(id_of).transpose()? })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("plait.Wait({})", self.subflow.map_or_else(String::new, |id| id.to_string()))
     }
 }

@@ -29,14 +29,6 @@ thread_local! {
     static TASK: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
 }
 
-/// The exception of a scheduler on a thread that has no task.
-static STRAY: Mutex<Option<PyErr>> = Mutex::new(None);
-
-/// Takes the exception of a scheduler on a thread without a task.
-pub(crate) fn stray_failure() -> PyResult<()> {
-    STRAY.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
-}
-
 /// True if this process is the command `plait`.
 static IS_COMMAND: AtomicBool = AtomicBool::new(false);
 
@@ -55,13 +47,24 @@ pub(crate) fn failed(py: Python<'_>, error: &PyErr) {
         error.display(py);
         std::process::exit(CODE_OF_EXCEPTION);
     }
-    let task = TASK.with_borrow(Option::clone);
-    let place = task.as_ref().map_or(&STRAY, |task| &task.failure);
+    let Some(task) = TASK.with_borrow(Option::clone) else {
+        // No call of this thread could raise it.
+        return error.clone_ref(py).write_unraisable(py, None);
+    };
     // Nothing that holds this lock waits for the interpreter.
-    place.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.clone_ref(py));
-    if let Some(task) = task {
-        task.cancelled.store(true, Ordering::Relaxed);
-    }
+    let mut first = task.failure.lock().unwrap_or_else(PoisonError::into_inner);
+    first.get_or_insert_with(|| error.clone_ref(py));
+    task.cancelled.store(true, Ordering::Relaxed);
+}
+
+/// Runs a call that needs no other thread as a task of its own.
+///
+/// # Errors
+/// Returns the first exception of its schedulers.
+pub(crate) fn on_this_thread<R: Send>(call: impl Fn() -> R + Sync) -> PyResult<R> {
+    let task = Arc::new(Shared::default());
+    let result = task.watch(call);
+    task.failure().map(|()| result)
 }
 
 /// True if a Python class is a scheduler.
@@ -120,7 +123,8 @@ impl Shared {
         result
     }
 
-    fn failure(&self) -> PyResult<()> {
+    /// Takes the first exception of the schedulers of the task.
+    pub(crate) fn failure(&self) -> PyResult<()> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 

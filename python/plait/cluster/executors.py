@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import Any, Protocol
 
 from plait import _plait
-from plait.cluster.worker import Answer, Batch, work
+from plait.cluster.worker import Answer, Batch, the_same, work, work_with
+
+Texts = Callable[[], Mapping[str, str]]
+"""Returns the large texts of a batch by digest. A call takes time, so it is made only if a text is due."""
+
+KEPT_TEXTS = 64
+"""Large texts that a cluster keeps for later tasks: those of the latest tasks."""
 
 
 class Lost(_plait.Error):
@@ -18,7 +24,7 @@ class Lost(_plait.Error):
 class Future(Protocol):
     """A task that was handed out."""
 
-    def result(self) -> Answer: ...
+    def result(self) -> Answer | None: ...
 
     def cancel(self, /) -> Any: ...
 
@@ -31,8 +37,11 @@ class Workers(Protocol):
     def count(self) -> int:
         """Returns the number of tasks that run at the same time."""
 
-    def submit(self, batch: Batch, address: str) -> Future:
-        """Hands out a batch."""
+    def submit(self, batch: Batch, address: str, texts: Texts, lacking: bool = False) -> Future:
+        """Hands out a batch, which has the name ``address``.
+
+        The result is None if the worker lacks a large text. Then the batch is handed out again with ``lacking``.
+        """
 
 
 class OfExecutor:
@@ -46,9 +55,10 @@ class OfExecutor:
         known = getattr(self.executor, "_max_workers", None)
         return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
 
-    def submit(self, batch: Batch, address: str) -> Future:
+    def submit(self, batch: Batch, address: str, texts: Texts, lacking: bool = False) -> Future:
+        given = (batch, texts()) if lacking else (batch,)
         try:
-            return self.executor.submit(work, batch)
+            return self.executor.submit(work, *given)
         except BrokenExecutor as error:
             raise lost(error) from None
         except RuntimeError as error:
@@ -60,6 +70,8 @@ class OfClient:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.texts: dict[str, Any] = {}
+        """Tasks that have a large text as their result, by digest: the latest one last."""
 
     def count(self) -> int:
         try:
@@ -68,13 +80,30 @@ class OfClient:
             raise lost(error) from None
         return max(1, sum(threads.values()))
 
-    def submit(self, batch: Batch, address: str) -> Future:
-        key = f"plait-{address}"
+    def submit(self, batch: Batch, address: str, texts: Texts, lacking: bool = False) -> Future:
         try:
-            future: Future = self.client.submit(work, batch, key=key, pure=True)
+            needed = self.tasks_of(batch.named, texts)
+            future: Future = self.client.submit(work_with, batch, needed, key=f"plait-{address}", pure=True)
         except OSError as error:
             raise lost(error) from None
         return future
+
+    def tasks_of(self, digests: list[str], texts: Texts) -> list[Any]:
+        """Returns the tasks that have these texts as their results.
+
+        A worker gets a text from the client once, or from another worker. If all workers that have a text are lost, Dask
+        repeats its task. It could not repeat `scatter`.
+        """
+        due = [digest for digest in digests if digest not in self.texts]
+        given = texts() if due else {}
+        for digest in due:
+            self.texts[digest] = self.client.submit(the_same, given[digest], key=f"plait-text-{digest}", pure=True)
+        tasks = {digest: self.texts.pop(digest) for digest in digests}
+        self.texts.update(tasks)
+        # Dask forgets a text that is dropped here, after the last task that needs it.
+        for digest in list(self.texts)[:-KEPT_TEXTS]:
+            del self.texts[digest]
+        return list(tasks.values())
 
 
 def workers_of(executor: object) -> Workers | None:

@@ -8,6 +8,7 @@ import queue
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from plait import _plait
 from plait.arguments import file_name, switch, whole
 from plait.cluster.dataset import Sweep, check_arrow, write
 from plait.cluster.executors import Future, Workers, is_loss, lost, workers_of
-from plait.cluster.worker import Answer, Batch, Part, Unit, work
+from plait.cluster.worker import Answer, Batch, Compact, Part, Unit, compact, work
 from plait.progress import progress_bar
 from plait.scenario import AnyScenario, Scenario
 
@@ -149,6 +150,8 @@ class _Making:
         self.done = 0
         self.seconds = 0.0
         self.counts: dict[str, int] = {}
+        self.sources: dict[int, Compact] = {}
+        """The sources of the plans without their large texts, by place."""
 
     def here(self) -> None:
         """Makes all runs in this process, on all cores."""
@@ -156,7 +159,12 @@ class _Making:
         while self.due:
             batch = self.next_batch(self.left, jobs)
             before = self.done
-            answer = work(batch, jobs, lambda done, before=before: self.tell(before + done, self.total))  # type: ignore[misc]
+
+            def tell(done: int, before: int = before) -> None:
+                self.tell(before + done, self.total)
+
+            answer = work(batch, None, jobs, tell) or work(batch, self.texts(batch), jobs, tell)
+            assert answer is not None
             self.take(batch, Answer(answer.worker, answer.seconds * jobs, answer.lines))
 
     def by(self, workers: Workers) -> None:
@@ -164,15 +172,18 @@ class _Making:
         ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         under_way: dict[Future, Batch] = {}
         count, counted = workers.count(), time.monotonic()
+
+        def hand_out(batch: Batch, lacking: bool = False) -> None:
+            future = workers.submit(batch, self.address(batch), partial(self.texts, batch), lacking)
+            under_way[future] = batch
+            future.add_done_callback(ended.put)
+
         try:
             while self.due or under_way:
                 if time.monotonic() - counted >= COUNT_SECONDS:
                     count, counted = workers.count(), time.monotonic()
                 while self.due and len(under_way) < AHEAD * count:
-                    batch = self.next_batch(self.left / (2 * count), 1)
-                    future = workers.submit(batch, self.address(batch))
-                    under_way[future] = batch
-                    future.add_done_callback(ended.put)
+                    hand_out(self.next_batch(self.left / (2 * count), 1))
                 try:
                     # A wait without a limit would hold Ctrl-C back on some systems.
                     future = ended.get(timeout=COUNT_SECONDS)
@@ -184,7 +195,11 @@ class _Making:
                     if is_loss(error):
                         raise lost(error) from None
                     raise
-                self.take(under_way.pop(future), answer)
+                batch = under_way.pop(future)
+                if answer is None:
+                    hand_out(batch, lacking=True)
+                else:
+                    self.take(batch, answer)
         finally:
             # A client keeps a failed task until it is cancelled, and would answer the same call with its error.
             for future in under_way:
@@ -209,9 +224,22 @@ class _Making:
         self.left -= runs
         parts = []
         for place, units in taken.items():
-            plan = self.plans[place]
-            parts.append(Part(place, plan.source, tuple(units), plan.describe(units[0])))
+            parts.append(Part(place, self.source(place), tuple(units), self.plans[place].describe(units[0])))
         return Batch(self.log.program, tuple(parts))
+
+    def source(self, place: int) -> Compact:
+        """Returns the source of a plan for its tasks."""
+        if place not in self.sources:
+            self.sources[place], _ = compact(self.plans[place].source)
+        return self.sources[place]
+
+    def texts(self, batch: Batch) -> dict[str, str]:
+        """Returns the large texts of a batch by digest."""
+        texts: dict[str, str] = {}
+        for part in batch.parts:
+            if part.source.named:
+                texts.update(compact(self.plans[part.plan].source)[1])
+        return texts
 
     def address(self, batch: Batch) -> str:
         """Returns the name of a task, from the content addresses of its units."""

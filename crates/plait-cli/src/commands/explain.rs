@@ -5,10 +5,10 @@ use super::explain_capture::{self, CaptureRequest, check_regular, names_capture}
 use crate::console::{Console, check_unread, check_writable, deliver, json};
 use crate::failure::Failure;
 use crate::flags::{ExplainFlags, check_is_file, whole};
-use crate::progress::Tally;
+use crate::progress::{self, Tally};
 use plait_app::{file, quantity};
 use plait_base::{Span, Time};
-use plait_lab::explain::{MOST_STALLS, Question, Unexplained, Which, explain};
+use plait_lab::explain::{ExplainControl, MOST_STALLS, Question, Unexplained, Which, explain};
 use plait_lab::{Cell, RawScenario};
 use plait_report::recorded::Recorded;
 use plait_report::transfer::{ExplainedRun, Transfer};
@@ -127,6 +127,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut asked = args.asked()?;
     check_unread("--output", args.output.as_deref(), args.run.iter().map(PathBuf::as_path))?;
     check_writable("--output", args.output.as_deref())?;
+    let cancelled = progress::on_interrupt()?;
     let tally = Tally::new(console);
     let advance = |done: usize, total: usize| tally.tell(done, total);
     let ExplainRequest { cell, question, recorded } = &mut asked;
@@ -137,8 +138,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let mut watchers = Watchers(Vec::new());
     watchers.0.extend(recorded.as_mut().map(|recorded| recorded as &mut dyn Watch));
     watchers.0.push(&mut transfer);
-    let outcome = explain(cell, seed, question, Some(&mut watchers), &advance);
+    let control = ExplainControl { progress: &advance, ..ExplainControl::unwatched(cancelled) };
+    let outcome = explain(cell, seed, question, Some(&mut watchers), &control);
     tally.clear();
+    // A file is not compared to its end if its run was not repeated to its end.
+    if matches!(outcome, Err(Unexplained::Cancelled)) {
+        return Err(Failure::Interrupted);
+    }
     if let Some(recorded) = asked.recorded {
         recorded.finish()?;
     }

@@ -16,7 +16,7 @@ pub use report::{
 };
 
 use crate::compare::Cell;
-use crate::simulated::setup;
+use crate::simulated::setup_unless;
 use crate::workers::on_threads;
 use plait_app::Role;
 use plait_app::provenance::{Decided, Ledger, Stall};
@@ -28,7 +28,7 @@ use replay::{Bookkeeper, Frontier, measures, scheduler_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Limit of explained stalls.
 pub const MOST_STALLS: usize = 100;
@@ -71,6 +71,8 @@ pub enum Unexplained {
         /// Time of the first decision, if there was one.
         first: Option<Time>,
     },
+    /// [`ExplainControl::cancelled`] became true.
+    Cancelled,
 }
 
 impl fmt::Display for Unexplained {
@@ -91,16 +93,38 @@ impl fmt::Display for Unexplained {
             Unexplained::NothingYet { first: None } => {
                 f.write_str("the sender made no decision in this run")
             }
+            Unexplained::Cancelled => f.write_str("the explanation was cancelled"),
         }
     }
 }
 
 impl std::error::Error for Unexplained {}
 
+/// Reports the progress of an explanation and stops it. Several threads call the functions.
+#[derive(Clone, Copy)]
+pub struct ExplainControl<'a> {
+    /// Called after every replay with the number of finished replays and their total.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// Called on every thread that makes replays. It must call its argument, which makes them. The other runs are
+    /// made on the thread that calls [`explain`].
+    pub on_thread: &'a (dyn Fn(&(dyn Fn() + Sync)) + Sync),
+    /// Once true, no further run begins and each run stops within [`plait_sim::EVENTS_BETWEEN_LOOKS`] events.
+    pub cancelled: &'a AtomicBool,
+}
+
+impl<'a> ExplainControl<'a> {
+    /// Returns a control that reports nothing.
+    #[must_use]
+    pub const fn unwatched(cancelled: &'a AtomicBool) -> ExplainControl<'a> {
+        ExplainControl { progress: &|_, _| (), on_thread: &|work| work(), cancelled }
+    }
+}
+
 /// The inputs of an explanation.
 struct Inquiry<'a> {
     cell: &'a Cell,
     seed: u64,
+    control: &'a ExplainControl<'a>,
     ledger: Ledger,
     /// The primary measure of the workload.
     primary: &'static str,
@@ -113,32 +137,38 @@ struct Suspected {
     decisions: Vec<Decided>,
 }
 
-/// Runs a cell and explains why data waited in it. `beside` watches the run. `progress` is called with the
-/// number of finished replays and their total.
+/// Replays by the index of the stall and of the decision in it, each with the subflow that it chose instead.
+type Replays = BTreeMap<(usize, usize), Vec<(SubflowId, Replay)>>;
+
+/// Runs a cell and explains why data waited in it. `beside` watches the run.
 ///
 /// # Errors
-/// If an invariant is broken, or if there is nothing to explain at the requested time.
+/// If an invariant is broken, if there is nothing to explain at the requested time, or if the explanation is
+/// cancelled.
 pub fn explain(
     cell: &Cell,
     seed: u64,
     question: &Question,
     beside: Option<&mut dyn Watch>,
-    progress: &(dyn Fn(usize, usize) + Sync),
+    control: &ExplainControl<'_>,
 ) -> Result<Explanation, Unexplained> {
     let workload = &cell.scenario.workload;
     let mut keeper = Bookkeeper { ledger: Ledger::new(workload), beside };
-    let outcome = plait_sim::run_watched(&setup(cell, seed), &mut keeper);
+    let outcome = setup_unless(cell, seed, control.cancelled)
+        .and_then(|setup| plait_sim::run_unless(&setup, &mut keeper, control.cancelled))
+        .ok_or(Unexplained::Cancelled)?;
     if let Some(violation) = outcome.violation {
         return Err(Unexplained::Violated(violation));
     }
     let (ended, complete) = (outcome.ended, outcome.complete());
     let measures = measures(outcome);
-    let inquiry = Inquiry { cell, seed, ledger: keeper.ledger, primary: workload.primary() };
+    let (ledger, primary) = (keeper.ledger, workload.primary());
+    let inquiry = Inquiry { cell, seed, control, ledger, primary };
     let stalls = inquiry.ledger.stalls();
     let found = stalls.len();
     let (asked, suspected) = inquiry.suspects(stalls, question.which, ended)?;
-    let opinions = inquiry.ask(&suspected, &question.schedulers);
-    let replays = inquiry.replay_all(&suspected, progress);
+    let opinions = inquiry.ask(&suspected, &question.schedulers).ok_or(Unexplained::Cancelled)?;
+    let replays = inquiry.replay_all(&suspected).ok_or(Unexplained::Cancelled)?;
     let explained = suspected.iter().enumerate().map(|(at, it)| {
         let of = |nth: usize| replays.get(&(at, nth)).map_or(&[][..], Vec::as_slice);
         inquiry.explained(it, &of, &opinions, &question.schedulers)
@@ -208,30 +238,34 @@ impl Inquiry<'_> {
     }
 
     /// Returns the decisions of the queried schedulers for the suspected ones. These schedulers run from the
-    /// start and get every state and notice, but their decisions are not carried out.
-    fn ask(&self, suspected: &[Suspected], schedulers: &[Spec]) -> counterfactual::Opinions {
+    /// start and get every state and notice, but their decisions are not carried out. Returns `None` if the
+    /// explanation is cancelled.
+    fn ask(
+        &self,
+        suspected: &[Suspected],
+        schedulers: &[Spec],
+    ) -> Option<counterfactual::Opinions> {
         let decisions = suspected.iter().flat_map(|it| &it.decisions);
         let wanted: BTreeSet<(u64, Time)> = decisions.map(|it| (it.number, it.at)).collect();
         if schedulers.is_empty() || wanted.is_empty() {
-            return counterfactual::Opinions::new();
+            return Some(counterfactual::Opinions::new());
         }
-        let mut setup = setup(self.cell, self.seed);
+        let cancelled = self.control.cancelled;
+        let mut setup = setup_unless(self.cell, self.seed, cancelled)?;
         let Some(scheduler) = scheduler_of(&mut setup, self.ledger.sender()) else {
-            return counterfactual::Opinions::new();
+            return Some(counterfactual::Opinions::new());
         };
         let (factory, kept) = counterfactual::shadowed(scheduler.clone(), schedulers, wanted);
         *scheduler = factory;
         let mut nobody = Frontier { reader: Role::Client, ends: Vec::new() };
-        let _ = plait_sim::run_watched(&setup, &mut nobody);
-        kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+        let _ = plait_sim::run_unless(&setup, &mut nobody, cancelled)?;
+        Some(kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default())
     }
 
     /// Returns the replays for each suspected decision, by the index of the stall and of the decision in it.
-    fn replay_all(
-        &self,
-        suspected: &[Suspected],
-        progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> BTreeMap<(usize, usize), Vec<(SubflowId, Replay)>> {
+    /// Returns `None` if the explanation is cancelled.
+    fn replay_all(&self, suspected: &[Suspected]) -> Option<Replays> {
+        let ExplainControl { progress, on_thread, cancelled } = *self.control;
         let mut tasks = Vec::new();
         for (at, it) in suspected.iter().enumerate() {
             for (nth, decided) in it.decisions.iter().enumerate() {
@@ -242,19 +276,24 @@ impl Inquiry<'_> {
         }
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let results = Mutex::new(BTreeMap::new());
-        on_threads(self.cell.scenario.budget.jobs, tasks.len(), || {
+        let work = || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some((_, change, stall)) = tasks.get(index) else { return };
                 let ends = [stall.data.end, stall.blocking.end];
-                let replay = replay(self.cell, self.seed, Some(*change), &ends);
+                let made = replay(self.cell, self.seed, Some(*change), &ends, cancelled);
+                let Some(made) = made else { return };
                 if let Ok(mut results) = results.lock() {
-                    results.insert(index, replay);
+                    results.insert(index, made);
                 }
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, tasks.len());
             }
-        });
-        let mut by_decision: BTreeMap<(usize, usize), Vec<(SubflowId, Replay)>> = BTreeMap::new();
+        };
+        on_threads(self.cell.scenario.budget.jobs, tasks.len(), || on_thread(&work));
+        if done.into_inner() < tasks.len() {
+            return None;
+        }
+        let mut by_decision = Replays::new();
         for (index, replay) in results.into_inner().unwrap_or_default() {
             if let Some((key, change, _)) = tasks.get(index)
                 && replay.changed
@@ -262,7 +301,7 @@ impl Inquiry<'_> {
                 by_decision.entry(*key).or_default().push((change.to, replay));
             }
         }
-        by_decision
+        Some(by_decision)
     }
 
     fn explained<'r>(

@@ -2,14 +2,14 @@
 
 use super::counterfactual::{self, Change};
 use crate::compare::Cell;
-use crate::simulated::setup;
+use crate::simulated::setup_unless;
 use plait_app::provenance::Ledger;
 use plait_app::{AppEvent, Measures, Role};
 use plait_base::{Dsn, PathId, Span, Time};
 use plait_core::{Detail, Event, SchedulerFactory};
 use plait_sim::{Direction, Hop, Outcome, Setup, Snapshot, Watch, Who};
 use plait_wire::Segment;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Records a run in a ledger, and passes events to another watcher.
 pub(super) struct Bookkeeper<'a> {
@@ -76,11 +76,18 @@ pub struct Replay {
 }
 
 /// Runs a cell with one decision of its scheduler changed (`None`: unchanged). Records when all data below
-/// each of `ends` is readable in order.
+/// each of `ends` is readable in order. If `cancelled` becomes true, the run stops within
+/// [`plait_sim::EVENTS_BETWEEN_LOOKS`] events and returns `None`.
 #[must_use]
-pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> Replay {
+pub fn replay(
+    cell: &Cell,
+    seed: u64,
+    change: Option<Change>,
+    ends: &[Dsn],
+    cancelled: &AtomicBool,
+) -> Option<Replay> {
     let sender = cell.scenario.workload.sender();
-    let mut setup = setup(cell, seed);
+    let mut setup = setup_unless(cell, seed, cancelled)?;
     let made = change.and_then(|change| {
         let scheduler = scheduler_of(&mut setup, sender)?;
         let (factory, made) = counterfactual::overridden(scheduler.clone(), change);
@@ -90,12 +97,12 @@ pub fn replay(cell: &Cell, seed: u64, change: Option<Change>, ends: &[Dsn]) -> R
     let reader = if sender == Role::Server { Role::Client } else { Role::Server };
     let ends = ends.iter().map(|end| (*end, None)).collect();
     let mut frontier = Frontier { reader, ends };
-    let outcome = plait_sim::run_watched(&setup, &mut frontier);
-    Replay {
+    let outcome = plait_sim::run_unless(&setup, &mut frontier, cancelled)?;
+    Some(Replay {
         changed: made.is_some_and(|made| made.load(Ordering::Relaxed)),
         readable: frontier.ends.into_iter().map(|(_, reached)| reached).collect(),
         measures: measures(outcome),
-    }
+    })
 }
 
 /// Returns the scheduler of the sending end.
