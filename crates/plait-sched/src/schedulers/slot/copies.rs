@@ -25,7 +25,7 @@ impl Memory {
         let arrives = self.note(view, path, len);
         let spare = &mut self.lanes[subflow.index()].spare;
         spare.on_copied(view.now, len, paths.rules.copying.spare);
-        self.flights.copied(range, (subflow, spare.sent), arrives);
+        self.flights.copied(range, (subflow, spare.sent), (arrives, view.connection.snd_nxt));
         Decision::Send { subflow, what: What::Redundant(range), grant: len, reason: Reason::Copy }
     }
 

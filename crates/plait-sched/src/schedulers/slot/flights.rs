@@ -22,8 +22,17 @@ pub(super) struct Flight {
     pub(super) order: u64,
     /// Bytes that its subflow had sent with it.
     pub(super) position: u64,
-    /// The subflow that carried a copy of it.
-    pub(super) copy: Option<SubflowId>,
+    /// Its first copy.
+    pub(super) copy: Option<Copied>,
+}
+
+/// A copy of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Copied {
+    /// The subflow that carried it.
+    pub(super) by: SubflowId,
+    /// The end of the data that was sent then. The copy saves time if all of this data arrives sooner.
+    pub(super) end: Dsn,
 }
 
 /// The segments that are not DATA_ACKed, in the order of their DSNs.
@@ -94,17 +103,18 @@ impl Flights {
         }
     }
 
-    /// Notes a copy. It does not change what is known of the first.
+    /// Notes a copy, sent when all data up to `end` had been sent. It does not change what is known of the first.
     pub(super) fn copied(
         &mut self,
         range: DataRange,
         (subflow, position): (SubflowId, u64),
-        arrives: Time,
+        (arrives, end): (Time, Dsn),
     ) {
         let next = self.list.partition_point(|it| it.range.start <= range.start);
         let known = next.checked_sub(1).and_then(|at| self.list.get_mut(at));
         match known.filter(|it| range.start < it.range.end) {
-            Some(known) => known.copy = Some(subflow),
+            // If several paths copy it, the first copy decides.
+            Some(known) => _ = known.copy.get_or_insert(Copied { by: subflow, end }),
             None => self.sent(range, (subflow, position), arrives),
         }
     }
@@ -178,7 +188,7 @@ impl Flights {
     }
 
     /// Forgets the segments below the left edge. Passes those to `copied` of which a subflow has carried a copy.
-    pub(super) fn acked(&mut self, edge: Dsn, mut copied: impl FnMut(&Flight, SubflowId)) {
+    pub(super) fn acked(&mut self, edge: Dsn, mut copied: impl FnMut(&Flight, Copied)) {
         while let Some(first) = self.list.front().filter(|it| it.range.end <= edge) {
             if let Some(copy) = first.copy {
                 copied(first, copy);

@@ -21,7 +21,7 @@ const MIN_QUEUE: Span = Span::from_millis(2);
 pub(super) struct Lane {
     pub(super) rate: RateFilter,
     pub(super) losses: LossShare,
-    /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
+    /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path or the second one.
     pub(super) progress: Time,
     /// Minimum RTT that an earlier connection has measured; zero if there is none.
     pub(super) min_rtt: Span,
@@ -36,10 +36,13 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Notes that its subflow starts to be busy, if it was idle.
+    /// Notes that its subflow starts to be busy, if it was idle or has one segment in flight. The receiver may delay the
+    /// acknowledgement of that segment until the next one arrives.
     pub(super) fn note_start(&mut self, now: Time, subflow: &SubflowView) {
+        if subflow.inflight < 2 * u64::from(subflow.mss) {
+            self.progress = self.progress.max(now + subflow.srtt.unwrap_or_default());
+        }
         if subflow.inflight == 0 {
-            self.progress = now + subflow.srtt.unwrap_or_default();
             self.started = now;
         }
     }
@@ -153,14 +156,20 @@ impl Memory {
             rtt.unwrap_or_default().over(2)
         };
         flights.acked(edge, |flight, copy| {
-            let Flight { subflow, position, .. } = *flight;
+            let Flight { subflow, position, arrives, .. } = *flight;
             if let (Some(lane), Some(path)) =
                 (lanes.get_mut(subflow.index()), view.subflow(subflow))
             {
-                let later = way_back(subflow).minus(way_back(copy));
-                lane.spare.on_data_acked(path, (position, copy), (view.now, later));
+                let due = arrives + way_back(subflow);
+                lane.spare.on_data_acked(path, position, copy, due);
             }
         });
+        for path in view.subflows {
+            if let Some(lane) = lanes.get_mut(path.id.index()) {
+                let later = |copy| way_back(path.id).minus(way_back(copy));
+                lane.spare.on_edge(edge, view.now, later);
+            }
+        }
     }
 
     /// Takes in an acknowledgement.

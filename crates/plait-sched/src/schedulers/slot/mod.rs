@@ -90,7 +90,8 @@ would deliver sooner. If all the data at hand is sent, it also copies those whos
 the RTT variation (`eager`), and each path with room copies the first data that it has not carried (`hedge`).
 Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute, half
 of them at once. A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
-saves the time from its acknowledgement to that of the original, if a delayed acknowledgement does not explain it.
+saves time from when all data sent before it is acknowledged, and the original should have arrived, until the original
+is acknowledged. 2 ms, or the RTT variation if it is longer, and a delayed acknowledgement do not count.
 
 On a fast path one decision holds for all the segments that leave within 0.1 ms (`burst`), so that a host can send
 them at once. It ends with the next acknowledgement.

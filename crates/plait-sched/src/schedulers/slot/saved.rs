@@ -1,6 +1,6 @@
 //! The names of the state of a slot scheduler.
 
-use super::flights::Flights;
+use super::flights::{Copied, Flights};
 use super::memory::{Lane, Memory};
 use super::rate::{MAX_STEPS, RateFilter, RateSource, Step};
 use super::spare::{Ahead, Spare};
@@ -38,10 +38,12 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("spare.ID.sent", "bytes that the path has sent"),
     (
         "ahead.ID.since_ns",
-        "since when data of the path is acknowledged that only copies have brought",
+        "since when data is acknowledged of which only copies have brought a part that the path sent first",
     ),
     ("ahead.ID.copy", "the subflow that carried the first of these copies"),
+    ("ahead.ID.end", "the end of the data that was sent before that copy"),
     ("ahead.ID.position", "bytes that the path had sent with the last of this data"),
+    ("ahead.ID.due_ns", "when the path should have delivered the first of this data"),
     ("busy.time_ns", "time with unacknowledged data"),
     ("busy.until_ns", "time up to which that counts"),
     ("step.ID.N.at_ns", "arrival of the Nth of the latest acknowledgements"),
@@ -56,7 +58,8 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("flight.N.order", "segments that were noted before it"),
     ("flight.N.position", "bytes that its carrier had sent with it"),
     ("flight.N.copies", "1 if a subflow has carried a copy"),
-    ("flight.N.copy", "the latest such subflow"),
+    ("flight.N.copy", "the first such subflow"),
+    ("flight.N.copy_end", "the end of the data that was sent before that copy"),
     ("flights.noted", "segments noted so far"),
     ("way.ID.passed", "order of the first segment of the subflow that was not passed on"),
     ("way.ID.waits", "order of the first segment that waits for the repair of a loss"),
@@ -95,7 +98,8 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
         names.write(".position", flight.position);
         if let Some(copy) = flight.copy {
             names.write(".copies", 1);
-            names.write(".copy", u64::from(copy.0));
+            names.write(".copy", u64::from(copy.by.0));
+            names.write(".copy_end", copy.end.get());
         }
     }
 }
@@ -133,11 +137,15 @@ fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
     names.write(".until_ns", spare.until.as_nanos());
     names.write(".saved_ns", spare.saved.as_nanos());
     names.write(".sent", spare.sent);
-    if let Some(Ahead { since, copy, position }) = spare.ahead {
+    if let Some(Ahead { since, copy, position, due }) = spare.ahead {
         names.begin(format_args!("ahead.{id}"));
-        names.write(".since_ns", since.as_nanos());
-        names.write(".copy", u64::from(copy.0));
+        if since < Time::NEVER {
+            names.write(".since_ns", since.as_nanos());
+        }
+        names.write(".copy", u64::from(copy.by.0));
+        names.write(".end", copy.end.get());
         names.write(".position", position);
+        names.write(".due_ns", due.as_nanos());
     }
     for (at, step) in rate.steps[..rate.used].iter().enumerate() {
         names.begin(format_args!("step.{id}.{at}"));
@@ -285,17 +293,22 @@ fn load_step(rate: &mut RateFilter, at: usize, name: &str, whole: u64) -> Option
     Some(())
 }
 
+/// A copy before its values are restored.
+const NO_COPY: Copied = Copied { by: SubflowId(0), end: Dsn::ZERO };
+
 fn load_spare(spare: &mut Spare, name: &str, whole: u64) -> Option<()> {
-    let ahead = || Ahead { since: Time::ZERO, copy: SubflowId(0), position: 0 };
+    let ahead = || Ahead { since: Time::NEVER, copy: NO_COPY, position: 0, due: Time::ZERO };
     match name {
         "until_ns" => spare.until = Time::from_nanos(whole),
         "saved_ns" => spare.saved = Span::from_nanos(whole),
         "sent" => spare.sent = whole,
         "since_ns" => spare.ahead.get_or_insert_with(ahead).since = Time::from_nanos(whole),
         "copy" => {
-            spare.ahead.get_or_insert_with(ahead).copy = SubflowId(u8::try_from(whole).ok()?);
+            spare.ahead.get_or_insert_with(ahead).copy.by = SubflowId(u8::try_from(whole).ok()?);
         }
+        "end" => spare.ahead.get_or_insert_with(ahead).copy.end = Dsn::new(whole),
         "position" => spare.ahead.get_or_insert_with(ahead).position = whole,
+        "due_ns" => spare.ahead.get_or_insert_with(ahead).due = Time::from_nanos(whole),
         _ => return None,
     }
     Some(())
@@ -322,8 +335,9 @@ fn load_flight(flights: &mut Flights, at: usize, name: &str, whole: u64) -> Opti
         "lost" => flight.lost = whole == 1,
         "order" => flight.order = whole,
         "position" => flight.position = whole,
-        "copies" => flight.copy = flight.copy.or((whole > 0).then_some(SubflowId(0))),
-        "copy" => flight.copy = Some(SubflowId(u8::try_from(whole).ok()?)),
+        "copies" => flight.copy = flight.copy.or((whole > 0).then_some(NO_COPY)),
+        "copy" => flight.copy.get_or_insert(NO_COPY).by = SubflowId(u8::try_from(whole).ok()?),
+        "copy_end" => flight.copy.get_or_insert(NO_COPY).end = Dsn::new(whole),
         _ => return None,
     }
     Some(())

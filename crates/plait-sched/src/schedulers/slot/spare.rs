@@ -4,8 +4,9 @@
 //! their use: they arrived so much earlier than the originals that this is a share of the busy time.
 
 use super::estimate::time_for;
+use super::flights::Copied;
 use crate::SubflowView;
-use plait_base::{Span, SubflowId, Time};
+use plait_base::{Dsn, Span, SubflowId, Time};
 
 /// Time for which the budget counts.
 const WINDOW: Span = Span::from_secs(60);
@@ -13,7 +14,7 @@ const WINDOW: Span = Span::from_secs(60);
 const WORTH: u64 = 50;
 /// Busy time after which older time counts half.
 const MEMORY: Span = Span::from_secs(60);
-/// A copy that is this much earlier shows no use: paths differ by as much without cause.
+/// Time that does not count, or the RTT variation if that is longer: paths differ by as much without cause.
 const NOISE: Span = Span::from_millis(2);
 
 /// The budget of copies in advance, in bytes a minute.
@@ -32,11 +33,14 @@ impl Budget {
 /// Data that copies have brought, and that its first carrier has not delivered yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
+    /// Since when all of the data up to the end of the first copy is acknowledged; `Time::NEVER` if it is not.
     pub(super) since: Time,
-    /// The subflow that carried the first of the copies.
-    pub(super) copy: SubflowId,
+    /// The first of the copies.
+    pub(super) copy: Copied,
     /// Bytes that the carrier had sent with the last of this data.
     pub(super) position: u64,
+    /// When the carrier should have delivered the first message of this data, and its acknowledgement have arrived.
+    pub(super) due: Time,
 }
 
 /// The copies of one path, those that it carries and those of its data.
@@ -69,23 +73,43 @@ impl Spare {
         self.until = self.until.max(now) + time_for(len, budget.rate);
     }
 
-    /// Notes that data was acknowledged that the path has sent first, up to `position`, and that the subflow `copy`
-    /// has sent too. The acknowledgement of the path may come `later` than that of the other subflow.
+    /// Notes that data was acknowledged that the path has sent first, up to `position`, and of which another subflow
+    /// has sent a copy. The path should have it acknowledged at `due`.
     pub(super) fn on_data_acked(
         &mut self,
         view: &SubflowView,
-        (position, copy): (u64, SubflowId),
-        (now, later): (Time, Span),
+        position: u64,
+        copy: Copied,
+        due: Time,
     ) {
         if position > self.delivered(view) {
-            let since = now + later;
-            let ahead = self.ahead.get_or_insert(Ahead { since, copy, position });
-            ahead.position = ahead.position.max(position);
+            let since = Time::NEVER;
+            let ahead = self.ahead.get_or_insert(Ahead { since, copy, position, due });
+            // Later messages may be on time, although the acknowledgement of this one is still missing.
+            if ahead.since == Time::NEVER {
+                ahead.position = ahead.position.max(position);
+                ahead.due = ahead.due.max(due);
+            }
+        }
+    }
+
+    /// Notes that all data up to `edge` is acknowledged now. The acknowledgement of the path may come `later` than that
+    /// of the other subflow.
+    ///
+    /// A copy of a segment in the middle of a message saves nothing until the rest of the message has arrived.
+    pub(super) fn on_edge(&mut self, edge: Dsn, now: Time, later: impl Fn(SubflowId) -> Span) {
+        if let Some(ahead) = self.ahead.as_mut()
+            && ahead.since == Time::NEVER
+            && ahead.copy.end <= edge
+        {
+            ahead.since = now + later(ahead.copy.by);
         }
     }
 
     /// Takes in an acknowledgement of the path, which the receiver may have held back for `held`. Returns the subflow
-    /// whose copies came before the data that it completes, and by how much.
+    /// with copies that came before the data that it completes, and by how much.
+    ///
+    /// Time before that data was due does not count: new data could have gone to the faster path.
     pub(super) fn on_acked(
         &mut self,
         view: &SubflowView,
@@ -93,9 +117,10 @@ impl Spare {
         held: Span,
     ) -> Option<(SubflowId, Span)> {
         let delivered = self.delivered(view);
-        let Ahead { since, copy, .. } = self.ahead.take_if(|it| it.position <= delivered)?;
-        let saved = now.since(since).minus(held);
-        (saved > view.rttvar.max(NOISE)).then_some((copy, saved))
+        let Ahead { since, copy, due, .. } = self.ahead.take_if(|it| it.position <= delivered)?;
+        let saved = now.since(since.max(due)).minus(held);
+        let saved = saved.minus(view.rttvar.max(NOISE));
+        (saved > Span::ZERO).then_some((copy.by, saved))
     }
 
     /// Returns the bytes that the path has sent and its receiver has in order.
@@ -158,6 +183,37 @@ mod tests {
             let bytes = within(from, from + 60_000);
             assert!((4_900_000..10_003_000).contains(&bytes), "from {from}: {bytes}");
         }
+    }
+
+    const COPY: Copied = Copied { by: SubflowId(1), end: Dsn::new(30_000) };
+
+    /// Returns what a path with `outstanding` bytes has shown of the copies of a message that it should have delivered by
+    /// 20 ms. The whole message is acknowledged at 12 ms, and the path acknowledges the rest of it `late`.
+    fn credit(copy: Copied, edge: u64, late: u64) -> Option<(SubflowId, Span)> {
+        let view = |outstanding| SubflowView {
+            outstanding,
+            ..SubflowView::new(SubflowId(0), 1_400, 50_000)
+        };
+        let mut spare = Spare { sent: 30_000, ..Spare::default() };
+        spare.on_data_acked(&view(10_000), 25_000, copy, at(20));
+        spare.on_edge(Dsn::new(edge), at(12), |_| Span::ZERO);
+        // A message that follows is not late, although it is unacknowledged.
+        spare.sent = 60_000;
+        spare.on_data_acked(&view(40_000), 55_000, copy, at(70));
+        spare.on_acked(&view(33_000), at(late), Span::ZERO)
+    }
+
+    #[test]
+    fn a_copy_saves_the_time_for_which_the_original_is_late() {
+        assert_eq!(credit(COPY, 30_000, 45), Some((SubflowId(1), Span::from_millis(23))));
+        // 2 ms do not count.
+        assert_eq!(credit(COPY, 30_000, 22), None);
+        assert_eq!(credit(COPY, 30_000, 18), None);
+    }
+
+    #[test]
+    fn a_copy_of_a_part_saves_nothing_before_the_whole_message_has_arrived() {
+        assert_eq!(credit(COPY, 29_999, 45), None);
     }
 
     #[test]
