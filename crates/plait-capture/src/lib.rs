@@ -26,6 +26,7 @@ mod joining;
 mod kernel;
 mod limits;
 mod log;
+mod lookup;
 mod notes;
 mod opened;
 mod order;
