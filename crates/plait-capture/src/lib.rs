@@ -27,6 +27,7 @@ mod kernel;
 mod limits;
 mod log;
 mod lookup;
+mod mappings;
 mod notes;
 mod opened;
 mod order;
