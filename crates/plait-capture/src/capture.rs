@@ -24,6 +24,9 @@ const MAX_TIME_NS: i64 = 100_000_000_000_000_000;
 const MAX_PAUSE_NS: i64 = 86_400_000_000_000;
 /// The same before the first segment of a subflow: one year. Captures of several days may be one file.
 const MAX_PAUSE_BEFORE_NS: i64 = 365 * MAX_PAUSE_NS;
+/// After so many segments, connections that are idle for this time in nanoseconds return their unused memory.
+const SHRINK_EVERY: u64 = 1 << 16;
+const IDLE_NS: i64 = 2_000_000_000;
 /// Largest number of subflows of a connection.
 const MAX_PATHS: usize = 64;
 
@@ -131,6 +134,10 @@ impl Captures {
             self.fill(index);
             self.pass_on(&mut watch, false);
             segments += 1;
+            if segments.is_multiple_of(SHRINK_EVERY) {
+                let now = self.latest;
+                self.connections.iter_mut().for_each(|it| it.shrink(now - IDLE_NS, now));
+            }
             if segments.is_multiple_of(50_000) && !advance(segments) {
                 break;
             }

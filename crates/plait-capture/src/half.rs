@@ -323,6 +323,13 @@ impl Half {
         }
     }
 
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.outstanding.shrink_to_fit();
+        self.mappings.shrink();
+        self.stamps.shrink_to_fit();
+    }
+
     /// Returns true if a FIN was seen.
     pub(crate) const fn has_ended(&self) -> bool {
         self.fin.is_some()

@@ -39,6 +39,7 @@ mod sequence;
 mod source;
 mod subflow;
 mod trains;
+mod transmissions;
 mod watch;
 
 pub use cause::Cause;

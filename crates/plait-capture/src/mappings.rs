@@ -67,6 +67,11 @@ impl Mappings {
     pub(crate) fn is_empty(&self) -> bool {
         self.maps.is_empty()
     }
+
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.maps.shrink_to_fit();
+    }
 }
 
 #[cfg(test)]
