@@ -33,15 +33,37 @@ const MAX_PATHS: usize = 64;
 /// Largest number of packets whose times are kept for the alignment with a trace of the kernel.
 const MAX_TIMES: usize = 4_000_000;
 
+/// The latest subflow of each pair of addresses, the lower one first.
+#[derive(Default)]
+struct Flows {
+    numbers: Lookup,
+    /// The connection and the subflow, by the number of the pair.
+    latest: Vec<(usize, usize)>,
+}
+
+impl Flows {
+    fn find(&mut self, ends: &Ends) -> Option<(usize, usize)> {
+        self.latest.get(self.numbers.find(ends)?).copied()
+    }
+
+    fn set(&mut self, ends: Ends, place: (usize, usize)) {
+        match self.numbers.find(&ends).and_then(|number| self.latest.get_mut(number)) {
+            Some(latest) => *latest = place,
+            None => {
+                self.numbers.add(ends);
+                self.latest.push(place);
+            }
+        }
+    }
+}
+
 /// The connections of all files.
 pub(crate) struct Captures {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) counts: Vec<FileCounts>,
     opened: Vec<Opened>,
     pub(crate) connections: Vec<Connection>,
-    /// Numbers of the pairs of addresses, the lower one first, and the latest subflow of each.
-    flows: Lookup,
-    places: Vec<(usize, usize)>,
+    flows: Flows,
     /// The connection that a token belongs to, and the side whose key gives it.
     tokens: BTreeMap<u32, (usize, usize)>,
     numbers: Numbers,
@@ -89,8 +111,7 @@ impl Captures {
             counts: vec![FileCounts::default(); files.len()],
             opened: Vec::new(),
             connections: Vec::new(),
-            flows: Lookup::default(),
-            places: Vec::new(),
+            flows: Flows::default(),
             tokens: BTreeMap::new(),
             numbers: Numbers::default(),
             subflows: 0,
@@ -223,9 +244,7 @@ impl Captures {
         let key = pair(seen);
         let flags = seen.segment.flags;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
-        let number = self.flows.find(&key);
-        let latest = number.and_then(|number| self.places.get(number).copied());
-        let known = latest.filter(|(connection, index)| {
+        let known = self.flows.find(&key).filter(|(connection, index)| {
             let flow = &self.connections[*connection].subflows[*index];
             !(opens && self.may_count(flow, seen) && flow.is_replaced_by(seen))
         });
@@ -233,13 +252,7 @@ impl Captures {
             Some(place) => place,
             None => match self.begin(seen, opens) {
                 Some(place) => {
-                    match number.and_then(|number| self.places.get_mut(number)) {
-                        Some(latest) => *latest = place,
-                        None => {
-                            self.flows.add(key);
-                            self.places.push(place);
-                        }
-                    }
+                    self.flows.set(key, place);
                     place
                 }
                 None => {
