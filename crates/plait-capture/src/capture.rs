@@ -5,6 +5,7 @@ use crate::counts::FileCounts;
 use crate::document::FileKind;
 use crate::held::{Change, Senders};
 use crate::joining::{Number, Numbers};
+use crate::lookup::{Ends, Lookup};
 use crate::opened::{Next, Opened};
 use crate::packet::Seen;
 use crate::source::Broken;
@@ -23,11 +24,38 @@ const MAX_TIME_NS: i64 = 100_000_000_000_000_000;
 const MAX_PAUSE_NS: i64 = 86_400_000_000_000;
 /// The same before the first segment of a subflow: one year. Captures of several days may be one file.
 const MAX_PAUSE_BEFORE_NS: i64 = 365 * MAX_PAUSE_NS;
+/// After so many segments, connections that are idle for this time in nanoseconds return their unused memory.
+const SHRINK_EVERY: u64 = 1 << 16;
+const IDLE_NS: i64 = 2_000_000_000;
 /// Largest number of subflows of a connection.
 const MAX_PATHS: usize = 64;
 
 /// Largest number of packets whose times are kept for the alignment with a trace of the kernel.
 const MAX_TIMES: usize = 4_000_000;
+
+/// The latest subflow of each pair of addresses, the lower one first.
+#[derive(Default)]
+struct Flows {
+    numbers: Lookup,
+    /// The connection and the subflow, by the number of the pair.
+    latest: Vec<(usize, usize)>,
+}
+
+impl Flows {
+    fn find(&mut self, ends: &Ends) -> Option<(usize, usize)> {
+        self.latest.get(self.numbers.find(ends)?).copied()
+    }
+
+    fn set(&mut self, ends: Ends, place: (usize, usize)) {
+        match self.numbers.find(&ends).and_then(|number| self.latest.get_mut(number)) {
+            Some(latest) => *latest = place,
+            None => {
+                self.numbers.add(ends);
+                self.latest.push(place);
+            }
+        }
+    }
+}
 
 /// The connections of all files.
 pub(crate) struct Captures {
@@ -35,8 +63,7 @@ pub(crate) struct Captures {
     pub(crate) counts: Vec<FileCounts>,
     opened: Vec<Opened>,
     pub(crate) connections: Vec<Connection>,
-    /// The latest subflow of each pair of addresses, the lower one first.
-    flows: BTreeMap<(SocketAddr, SocketAddr), (usize, usize)>,
+    flows: Flows,
     /// The connection that a token belongs to, and the side whose key gives it.
     tokens: BTreeMap<u32, (usize, usize)>,
     numbers: Numbers,
@@ -84,7 +111,7 @@ impl Captures {
             counts: vec![FileCounts::default(); files.len()],
             opened: Vec::new(),
             connections: Vec::new(),
-            flows: BTreeMap::new(),
+            flows: Flows::default(),
             tokens: BTreeMap::new(),
             numbers: Numbers::default(),
             subflows: 0,
@@ -128,6 +155,10 @@ impl Captures {
             self.fill(index);
             self.pass_on(&mut watch, false);
             segments += 1;
+            if segments.is_multiple_of(SHRINK_EVERY) {
+                let now = self.latest;
+                self.connections.iter_mut().for_each(|it| it.shrink(now - IDLE_NS, now));
+            }
             if segments.is_multiple_of(50_000) && !advance(segments) {
                 break;
             }
@@ -174,10 +205,11 @@ impl Captures {
         let (Some(origin), counts) = (self.origin, &mut self.counts[seen.file]) else { return };
         let before = origin.saturating_add(self.latest);
         let ahead = seen.at_ns.saturating_sub(before);
-        let is_known = self.flows.contains_key(&pair(seen));
-        let most = if is_known { MAX_PAUSE_NS } else { MAX_PAUSE_BEFORE_NS };
         // A log has the times of a program, and a program sets no clock.
-        if ahead > most && counts.kind == FileKind::Capture {
+        if ahead <= MAX_PAUSE_NS || counts.kind != FileKind::Capture {
+            return;
+        }
+        if ahead > MAX_PAUSE_BEFORE_NS || self.flows.find(&pair(seen)).is_some() {
             // A packet without a stamp has time zero.
             counts.jumps.add(seen.number, (before != 0).then_some(ahead));
             self.origin = Some(seen.at_ns.saturating_sub(self.latest));
@@ -212,7 +244,7 @@ impl Captures {
         let key = pair(seen);
         let flags = seen.segment.flags;
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK);
-        let known = self.flows.get(&key).copied().filter(|(connection, index)| {
+        let known = self.flows.find(&key).filter(|(connection, index)| {
             let flow = &self.connections[*connection].subflows[*index];
             !(opens && self.may_count(flow, seen) && flow.is_replaced_by(seen))
         });
@@ -220,7 +252,7 @@ impl Captures {
             Some(place) => place,
             None => match self.begin(seen, opens) {
                 Some(place) => {
-                    self.flows.insert(key, place);
+                    self.flows.set(key, place);
                     place
                 }
                 None => {
@@ -257,11 +289,14 @@ impl Captures {
     fn file_of(&mut self, (connection, index): (usize, usize), seen: &Seen) -> usize {
         let flow = &mut self.connections[connection].subflows[index];
         let side = flow.side(seen);
-        let first = flow.files[1 - side].filter(|first| {
-            let file = self.opened.get(*first);
-            file.is_some_and(|it| it.clock.direction(seen.src, seen.dst).is_some())
+        let other = flow.files[1 - side];
+        let file = *flow.files[side].get_or_insert_with(|| {
+            let first = other.filter(|first| {
+                let file = self.opened.get(*first);
+                file.is_some_and(|it| it.clock.direction(seen.src, seen.dst).is_some())
+            });
+            first.unwrap_or(seen.file)
         });
-        let file = *flow.files[side].get_or_insert(first.unwrap_or(seen.file));
         let lacks = |it: &Opened| it.is_exhausted() && !it.has_copy_of(seen);
         if file != seen.file && self.opened.get(file).is_some_and(lacks) && flow.is_current(seen) {
             flow.files[side] = Some(seen.file);
@@ -340,6 +375,6 @@ impl Captures {
 }
 
 /// Returns the addresses of a segment, the lower one first.
-fn pair(seen: &Seen) -> (SocketAddr, SocketAddr) {
+fn pair(seen: &Seen) -> Ends {
     (seen.src.min(seen.dst), seen.src.max(seen.dst))
 }

@@ -1,7 +1,7 @@
 //! A connection: its subflows, keys, and the data of both directions.
 
 use crate::data_level::DataLevel;
-use crate::half::{Acked, Sent};
+use crate::half::{Acked, Half, Sent};
 use crate::held::Held;
 use crate::limits::{AckEvent, DataEvent, Limits};
 use crate::packet::Seen;
@@ -35,6 +35,8 @@ pub(crate) struct Connection {
     pub(crate) announced: u32,
     /// What is passed on of one side.
     pub(crate) watched: Option<Box<Watched>>,
+    /// True if unused memory was returned after the latest packet.
+    is_shrunk: bool,
 }
 
 impl Connection {
@@ -50,6 +52,7 @@ impl Connection {
             data_fin: [false; 2],
             announced: 0,
             watched: None,
+            is_shrunk: false,
         }
     }
 
@@ -62,6 +65,7 @@ impl Connection {
     ///
     /// A host that leaves the segmentation to its network card captures several segments as one.
     pub(crate) fn on_segment(&mut self, index: usize, seen: &Seen) -> Vec<(usize, Key)> {
+        self.is_shrunk = false;
         let flow = &self.subflows[index];
         let mss = flow.halves[1 - flow.side(seen)].mss.filter(|mss| *mss > 0).unwrap_or(USUAL_MSS);
         if seen.payload <= u32::from(mss) || seen.segment.flags.has(Flags::SYN) {
@@ -295,6 +299,26 @@ impl Connection {
     /// Forgets the states of the senders, which may belong to another connection.
     pub(crate) fn forget_senders(&mut self) {
         self.limits.iter_mut().for_each(Limits::forget_sender);
+    }
+
+    /// Returns memory that is not needed after a pause: if the latest packet was before `idle_ns`. `now` is the time of the latest
+    /// packet of all connections.
+    pub(crate) fn shrink(&mut self, idle_ns: i64, now: i64) {
+        let last = self.subflows.iter().map(|flow| flow.last.at_ns).max().unwrap_or(0);
+        if last >= idle_ns || self.is_shrunk {
+            return;
+        }
+        self.is_shrunk = true;
+        let is_complete = self.is_complete(0) && self.is_complete(1);
+        for (limits, data) in self.limits.iter_mut().zip(&mut self.data) {
+            if is_complete {
+                limits.settle(now, data);
+            }
+            limits.shrink();
+            data.shrink();
+        }
+        self.subflows.iter_mut().flat_map(|flow| &mut flow.halves).for_each(Half::shrink);
+        self.subflows.shrink_to_fit();
     }
 
     /// Ends the record of both directions.

@@ -3,6 +3,7 @@
 use crate::histogram::Histogram;
 use crate::joining::Number;
 use crate::sequence::{Coverage, data_position};
+use crate::transmissions::Transmissions;
 use std::collections::BTreeMap;
 
 /// Records of acknowledged data that are kept, for copies that come late on another path.
@@ -14,16 +15,6 @@ const MAX_RECORDS: usize = 131_072;
 
 /// Stands for a window of an unknown scale, in bytes. No sender fills it.
 pub(crate) const UNKNOWN_WINDOW: i64 = 1 << 40;
-
-/// The first transmission of a range.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FirstSent {
-    pub(crate) end: i64,
-    /// Number of the path in its connection.
-    pub(crate) path: usize,
-    /// All paths that sent it, one bit each.
-    paths: u64,
-}
 
 /// The window of the receiver, as its acknowledgements tell it.
 #[derive(Clone, Copy, Default, Debug)]
@@ -46,8 +37,7 @@ pub(crate) struct DataLevel {
     /// True if the connection has several paths.
     pub(crate) is_shared: bool,
     pub(crate) seen: Coverage,
-    /// First transmissions by position.
-    sent: BTreeMap<i64, FirstSent>,
+    sent: Transmissions,
     /// Position of the next byte that the receiver expects.
     pub(crate) acked: i64,
     pub(crate) window: ReceiveWindow,
@@ -121,25 +111,15 @@ impl DataLevel {
             self.out_of_order_bytes += news.fresh;
         }
         if news.fresh + news.filled > 0 {
-            let next = self.sent.range(start..end).next().map(|(at, _)| *at);
-            let end = next.filter(|at| *at > start).unwrap_or(end);
-            self.sent.entry(start).or_insert(FirstSent { end, path, paths: 1 << (path % 64) });
+            self.sent.add(start, end, path);
             self.prune();
         }
         Placed { start, end, fresh: news.fresh, copy: news.fresh + news.filled == 0 }
     }
 
     fn count_reinjection(&mut self, start: i64, end: i64, path: usize) {
-        let from = self.sent.range(..=start).next_back().map_or(start, |(at, _)| *at);
-        let (own, mut bytes) = (1 << (path % 64), 0);
-        for (at, sent) in self.sent.range_mut(from..end) {
-            let overlap = (sent.end.min(end) - (*at).max(start)).max(0) as u64;
-            if overlap > 0 && sent.paths & !own > 0 {
-                self.on_several_paths_bytes += overlap;
-                bytes += if sent.paths & own > 0 { 0 } else { overlap };
-                sent.paths |= own;
-            }
-        }
+        let (all, bytes) = self.sent.send_again(start, end, path);
+        self.on_several_paths_bytes += all;
         if bytes > 0 {
             self.reinjected_bytes += bytes;
             self.reinjected_segments += 1;
@@ -150,8 +130,8 @@ impl DataLevel {
     fn prune(&mut self) {
         let kept = if self.is_shared { MAX_ACKED_RECORDS } else { MAX_ACKED_RECORDS_ALONE };
         while self.sent.len() > kept {
-            let Some(first) = self.sent.first_entry() else { return };
-            if first.get().end > self.acked && self.sent.len() <= MAX_RECORDS {
+            let Some(end) = self.sent.first_end() else { return };
+            if end > self.acked && self.sent.len() <= MAX_RECORDS {
                 return;
             }
             self.sent.pop_first();
@@ -173,6 +153,11 @@ impl DataLevel {
         known.full += u64::from(known.edge - self.seen.next() < mss);
     }
 
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.sent.shrink();
+    }
+
     /// Returns the largest receive window in bytes; none if it is unknown.
     pub(crate) fn window(&self) -> Option<u64> {
         (self.window.edge > 0 && !self.window.is_lacking).then_some(self.window.most)
@@ -180,8 +165,7 @@ impl DataLevel {
 
     /// Returns the path that first sent the byte at `position`.
     pub(crate) fn holder(&self, position: i64) -> Option<usize> {
-        let (_, sent) = self.sent.range(..=position).next_back()?;
-        (sent.end > position).then_some(sent.path)
+        self.sent.holder(position)
     }
 }
 

@@ -1,6 +1,7 @@
 //! One direction of a subflow: the data of one end and the acknowledgements of the other.
 
 use crate::histogram::Histogram;
+use crate::mappings::{Map, MappedTo, Mappings};
 use crate::packet::Seen;
 use crate::sequence::{Coverage, News, Positions};
 use crate::trains::Trains;
@@ -9,8 +10,6 @@ use std::collections::VecDeque;
 
 /// Largest number of records of unacknowledged data. Beyond it, the oldest is dropped, without an RTT sample.
 const MAX_OUTSTANDING: usize = 65_536;
-/// Number of mappings that are kept.
-const MAX_MAPPINGS: usize = 64;
 /// Number of time stamps that are kept.
 const MAX_STAMPS: usize = 1_024;
 /// Largest shift of a window (RFC 7323 section 2.3).
@@ -62,22 +61,6 @@ pub(crate) enum Scale {
     /// The SYN has no such option, so neither end scales its windows.
     Absent,
     Shift(u8),
-}
-
-/// A mapping of subflow positions to data sequence numbers.
-#[derive(Clone, Copy, Debug)]
-struct Map {
-    start: i64,
-    len: i64,
-    dsn: u64,
-    long: bool,
-}
-
-/// The data sequence number of a segment's first byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct MappedTo {
-    pub(crate) dsn: u64,
-    pub(crate) long: bool,
 }
 
 /// A segment with payload.
@@ -185,7 +168,7 @@ pub(crate) struct Half {
     /// Bytes of it.
     delivered: i64,
     outstanding: VecDeque<Outstanding>,
-    mappings: VecDeque<Map>,
+    mappings: Mappings,
     /// Clock values that this end sent first, and when.
     stamps: VecDeque<(u32, i64)>,
     pub(crate) counts: Counts,
@@ -203,10 +186,10 @@ impl Half {
         if let Some(clock) = segment.options.timestamps
             && self.stamps.back().is_none_or(|(last, _)| clock.value.wrapping_sub(*last) as i32 > 0)
         {
-            self.stamps.push_back((clock.value, seen.at_ns));
-            if self.stamps.len() > MAX_STAMPS {
+            if self.stamps.len() >= MAX_STAMPS {
                 self.stamps.pop_front();
             }
+            self.stamps.push_back((clock.value, seen.at_ns));
         }
         let syn = segment.flags.has(Flags::SYN);
         if syn {
@@ -257,7 +240,7 @@ impl Half {
 
     /// Maps the data from position 1 to `len` as the MP_CAPABLE of the first data does.
     pub(crate) fn map_first(&mut self, dsn: u64, len: u16) {
-        self.push(Map { start: 1, len: i64::from(len), dsn, long: true });
+        self.mappings.push(Map { start: 1, len: i64::from(len), dsn, long: true });
     }
 
     fn keep(&mut self, mapping: Mapping, start: i64) {
@@ -268,7 +251,7 @@ impl Half {
                 *self.numbering.ssn_shift.get_or_insert(mapping.ssn.wrapping_sub(start as u32));
             start + i64::from(mapping.ssn.wrapping_sub(shift).wrapping_sub(start as u32) as i32)
         };
-        self.push(Map {
+        self.mappings.push(Map {
             start: position,
             len: i64::from(mapping.len),
             dsn: mapping.dsn.0,
@@ -276,23 +259,9 @@ impl Half {
         });
     }
 
-    /// Adds a mapping. One that repeats the latest one replaces it, and the oldest one is dropped if there are too many.
-    fn push(&mut self, map: Map) {
-        if self.mappings.back().is_some_and(|last| last.start == map.start && last.dsn == map.dsn) {
-            self.mappings.pop_back();
-        }
-        self.mappings.push_back(map);
-        if self.mappings.len() > MAX_MAPPINGS {
-            self.mappings.pop_front();
-        }
-    }
-
     /// Returns the data sequence number of a position, by the latest mapping that covers it.
     pub(crate) fn mapped(&self, position: i64) -> Option<MappedTo> {
-        let covers = |map: &&Map| position >= map.start && position < map.start + map.len;
-        let map = self.mappings.iter().rev().find(covers)?;
-        let dsn = map.dsn.wrapping_add((position - map.start) as u64);
-        Some(MappedTo { dsn, long: map.long })
+        self.mappings.find(position)
     }
 
     /// Returns true if `number` is that of this end's SYN; none if the capture lacks the SYN.
@@ -352,6 +321,13 @@ impl Half {
                 self.outstanding.pop_front();
             }
         }
+    }
+
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.outstanding.shrink_to_fit();
+        self.mappings.shrink();
+        self.stamps.shrink_to_fit();
     }
 
     /// Returns true if a FIN was seen.
@@ -452,20 +428,5 @@ impl Half {
             }
         }
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn repeated_mappings_of_the_first_data_need_no_memory() {
-        let mut half = Half::default();
-        (0..100_000).for_each(|_| half.map_first(1_000, 10));
-        assert_eq!(half.mappings.len(), 1);
-        (0..100_000).for_each(|dsn| half.map_first(dsn, 10));
-        assert_eq!(half.mappings.len(), MAX_MAPPINGS);
-        assert_eq!(half.mapped(3), Some(MappedTo { dsn: 100_001, long: true }));
     }
 }

@@ -167,15 +167,15 @@ fn joined(mut all: Vec<Incident>) -> Vec<Incident> {
 
 fn time_of(stalls: &[Stall], label: Label) -> i64 {
     let of = stalls.iter().filter(|stall| stall.whole.label == label);
-    of.flat_map(|stall| stall.shares.values()).map(|share| share.time).sum()
+    of.flat_map(|stall| stall.shares.iter()).map(|(_, share)| share.time).sum()
 }
 
 /// Returns the time of each path in which it had room.
 fn starved(stalls: &[Stall], paths: usize) -> Vec<i64> {
     let mut times = vec![0_i64; paths];
     for stall in stalls.iter().filter(|it| matches!(it.whole.label, Label::Short | Label::Unused)) {
-        for (path, share) in &stall.shares {
-            times[*path] = times[*path].saturating_add(share.time);
+        for (path, share) in stall.shares.iter() {
+            times[path] = times[path].saturating_add(share.time);
         }
     }
     times
@@ -249,7 +249,7 @@ impl Judge<'_> {
         }
         let cause = self.cause(stall)?;
         let lost = stall.shares.iter().map(|(path, share)| {
-            let rate = capacities.get(*path).map_or(0.0, |it| it.rate_bps);
+            let rate = capacities.get(path).map_or(0.0, |it| it.rate_bps);
             // Links without a known rate may have carried the data in any time.
             let is_free = cause == Cause::ApplicationIdle && self.is_stream;
             let bytes = if is_free { 0 } else { share.bytes };

@@ -26,6 +26,8 @@ mod joining;
 mod kernel;
 mod limits;
 mod log;
+mod lookup;
+mod mappings;
 mod notes;
 mod opened;
 mod order;
@@ -37,6 +39,7 @@ mod sequence;
 mod source;
 mod subflow;
 mod trains;
+mod transmissions;
 mod watch;
 
 pub use cause::Cause;

@@ -1,9 +1,10 @@
 //! The packets of a file in the order of time, and the directions that the file has shown so far.
 
 use crate::joining::Number;
+use crate::lookup::Lookup;
 use crate::packet::Seen;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 
 /// Largest number of packets of all files that wait to be sorted.
@@ -129,7 +130,9 @@ struct Step {
 /// The clock of a file, and the directions of the subflows in it.
 #[derive(Default)]
 pub(crate) struct Clock {
-    directions: BTreeMap<(SocketAddr, SocketAddr), Direction>,
+    /// Numbers of the directions, and what the file has shown of each.
+    numbers: Lookup,
+    directions: Vec<Direction>,
     /// Stamp of the packet before.
     previous: Option<i64>,
     /// Latest time so far.
@@ -152,12 +155,14 @@ impl Clock {
         }
         self.step = self.step.filter(|step| stamp < step.until);
         let mut at_ns = stamp.saturating_add(self.step.map_or(0, |step| step.added));
-        let room = self.directions.len() < MAX_DIRECTIONS;
-        let direction = match room {
-            true => Some(self.directions.entry((seen.src, seen.dst)).or_default()),
-            false => self.directions.get_mut(&(seen.src, seen.dst)),
-        };
-        if let Some(direction) = direction {
+        let ends = (seen.src, seen.dst);
+        let number = self.numbers.find(&ends).or_else(|| {
+            (self.directions.len() < MAX_DIRECTIONS).then(|| {
+                self.directions.push(Direction::default());
+                self.numbers.add(ends)
+            })
+        });
+        if let Some(direction) = number.and_then(|number| self.directions.get_mut(number)) {
             if direction.latest.saturating_sub(at_ns) > DISORDER_NS {
                 if self.disorder.set_back == 0 {
                     self.disorder.first_set = (seen.number, self.highest.saturating_sub(at_ns));
@@ -183,7 +188,7 @@ impl Clock {
 
     /// Returns what the file has shown of the segments from `src` to `dst`; none if there was none.
     pub(crate) fn direction(&self, src: SocketAddr, dst: SocketAddr) -> Option<Direction> {
-        self.directions.get(&(src, dst)).copied()
+        self.directions.get(self.numbers.known(&(src, dst))?).copied()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Packets of a capture as TCP segments: the link layer, IP, and packets that the capture cut.
 
+use crate::lookup::Digest;
 use crate::source::Frame;
 use plait_wire::Segment;
 use plait_wire::codec::{Problem, Verify, Why, parse_into};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
 /// Kind of the MPTCP option.
@@ -179,25 +179,29 @@ impl PacketReader {
 /// Returns the digest of a packet, and whether it has an identification. `at` are the offsets of the TCP header and of
 /// the payload. The hop limit, which routers change, and the checksum, which network cards write, are left out.
 fn digest(ip: &[u8], at: (usize, usize), payload: usize) -> (u64, bool) {
-    let mut hasher = DefaultHasher::new();
+    let mut digest = Digest::default();
     let (version4, part) = (ip[0] >> 4 == 4, |from: usize, to: usize| ip.get(from..to));
     let (addresses, ident) = match version4 {
         true => (part(12, 20), part(4, 6)),
         false => (part(8, 40), None),
     };
-    (addresses, ident, payload).hash(&mut hasher);
-    part(at.0, at.0 + 16).hash(&mut hasher);
-    part(at.0 + 18, at.1.min(ip.len())).hash(&mut hasher);
-    (hasher.finish(), ident.is_some_and(|ident| ident != [0, 0]))
+    digest.add_bytes(addresses);
+    digest.add_bytes(ident);
+    digest.add(payload as u64);
+    digest.add_bytes(part(at.0, at.0 + 16));
+    digest.add_bytes(part(at.0 + 18, at.1.min(ip.len())));
+    (digest.value(), ident.is_some_and(|ident| ident != [0, 0]))
 }
 
 /// Returns the digest of the interface, the link header and the hop limit.
 fn way(frame: &Frame<'_>, ip: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut digest = Digest::default();
     let hop_limit = ip.get(if ip[0] >> 4 == 4 { 8 } else { 7 });
-    let link = frame.bytes.get(..frame.bytes.len() - ip.len());
-    (frame.interface, link, hop_limit).hash(&mut hasher);
-    hasher.finish()
+    let hop_limit = hop_limit.map_or(u64::MAX, |limit| u64::from(*limit));
+    digest.add(u64::from(frame.interface));
+    digest.add(hop_limit);
+    digest.add_bytes(frame.bytes.get(..frame.bytes.len() - ip.len()));
+    digest.value()
 }
 
 /// Where a complete packet is.

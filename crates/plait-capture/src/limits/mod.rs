@@ -7,6 +7,7 @@ mod dry;
 mod outage;
 mod path;
 mod period;
+mod rtt;
 mod under_way;
 mod waits;
 
@@ -418,17 +419,7 @@ impl Limits {
 
     /// After the last new data, an idle path waits for the path that holds the next byte.
     fn relabel_tail(&self, index: usize, period: &mut Period) {
-        let idle = matches!(
-            period.label,
-            Label::Short
-                | Label::Idle
-                | Label::Unused
-                | Label::Behind { .. }
-                | Label::Window
-                | Label::BufferFull
-                | Label::NothingToSend
-                | Label::Declined
-        );
+        let idle = period.label.has_room();
         match period.holder {
             Some(holder) if idle && holder != index => {
                 (period.label, period.blamed) = (Label::Tail, Some(holder));
@@ -436,6 +427,29 @@ impl Limits {
             _ if idle => period.label = Label::Link,
             _ => {}
         }
+    }
+
+    /// Applies the acknowledgements that the sender has at `now`, and joins periods, if no data follows. The last
+    /// acknowledgement stays, because it ends the record.
+    pub(crate) fn settle(&mut self, now: i64, data: &DataLevel) {
+        while self.under_way.len() > 1
+            && let Some(event) = self.under_way.arrived(now)
+        {
+            self.charge(event.at_ns, event.packet, data);
+            self.apply(&event);
+        }
+        // A path may have to repeat data that another path has delivered. Then its losses are not known yet.
+        if self.paths.iter().all(PathLimits::is_settled) {
+            let ends = [self.new_data.last_ns, self.finished];
+            self.paths.iter_mut().for_each(|path| path.join_periods(ends));
+        }
+    }
+
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.under_way.shrink();
+        self.paths.iter_mut().for_each(PathLimits::shrink);
+        self.log.stalls.shrink_to_fit();
     }
 
     /// Ends the record at `end`, the time of the last packet.
@@ -499,8 +513,8 @@ pub(crate) mod tests {
         limits.finish(300 * ms, &data);
         let before = limits.log.stalls.iter().filter(|it| it.whole.label == Label::BeforeJoin);
         let mut times = [0; 3];
-        for (path, share) in before.flat_map(|stall| &stall.shares) {
-            times[*path] += share.time;
+        for (path, share) in before.flat_map(|stall| stall.shares.iter()) {
+            times[path] += share.time;
         }
         assert_eq!(times, [0, 200 * ms, 100 * ms]);
     }

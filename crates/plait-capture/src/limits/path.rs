@@ -1,7 +1,8 @@
 //! The sender's state of one path.
 
 use super::outage::Outage;
-use super::period::{Label, Period};
+use super::period::{Label, Period, join};
+use super::rtt::Rtt;
 use super::{AckEvent, DataEvent};
 use std::collections::VecDeque;
 
@@ -22,16 +23,6 @@ const ONE_SEGMENT: u64 = 1_460;
 const BUSY_PART: u64 = 20;
 /// Periods that wait for the next acknowledgement. Beyond it, they are as they are.
 const MAX_PENDING: usize = 4_096;
-
-/// The RTT of a path, in nanoseconds.
-#[derive(Clone, Default, Debug)]
-struct Rtt {
-    smoothed: i64,
-    least: i64,
-    latest: i64,
-    /// Largest smoothed RTT.
-    peak: i64,
-}
 
 /// The flights of a path.
 #[derive(Clone, Default, Debug)]
@@ -317,9 +308,13 @@ impl PathLimits {
         if self.pending.back().is_none_or(|last| last.to <= from) {
             return;
         }
+        let is_within = |period: &Period| period.to > from && period.from < to && which(period);
+        if !self.pending.iter().any(is_within) {
+            return;
+        }
         let mut pending = VecDeque::with_capacity(self.pending.len() + 2);
         for period in std::mem::take(&mut self.pending) {
-            if period.to <= from || period.from >= to || !which(&period) {
+            if !is_within(&period) {
                 pending.push_back(period);
                 continue;
             }
@@ -363,14 +358,7 @@ impl PathLimits {
 
     /// Takes an RTT sample in nanoseconds.
     pub(crate) fn on_rtt(&mut self, rtt: i64) {
-        self.rtt.smoothed = if self.rtt.smoothed == 0 {
-            rtt
-        } else {
-            self.rtt.smoothed + (rtt - self.rtt.smoothed) / 8
-        };
-        self.rtt.least = if self.rtt.least == 0 { rtt } else { self.rtt.least.min(rtt) };
-        self.rtt.peak = self.rtt.peak.max(self.rtt.smoothed);
-        self.rtt.latest = rtt;
+        self.rtt.add(rtt);
     }
 
     /// Takes an acknowledgement of `bytes` bytes as a sample of the link's rate, if its packet waited in the queue for longer than
@@ -434,7 +422,7 @@ impl PathLimits {
     pub(crate) fn add(&mut self, period: Period) {
         let period = Period { bytes: std::mem::take(&mut self.uncharged), ..period };
         // A period does not go beyond the time since which the path waits, so a silence is whole periods.
-        let since = self.waiting.or(self.arrived.map(|it| it.0));
+        let since = self.waits_since();
         match self.pending.back_mut() {
             Some(last)
                 if last.label == period.label
@@ -450,7 +438,7 @@ impl PathLimits {
 
     /// Returns the time up to which the periods are final. The cause of later ones than `open` is not known yet.
     pub(crate) fn settled(&self, now: i64, open: i64) -> i64 {
-        let held = self.waiting.or(self.arrived.map(|it| it.0)).unwrap_or(now);
+        let held = self.waits_since().unwrap_or(now);
         if self.pending.len() > MAX_PENDING { now } else { held.min(open).min(now) }
     }
 
@@ -458,6 +446,27 @@ impl PathLimits {
     pub(crate) fn take_before(&mut self, limit: i64) -> Option<Period> {
         self.pending.front().filter(|period| period.to <= limit)?;
         self.pending.pop_front()
+    }
+
+    /// Returns the time since which it waits.
+    fn waits_since(&self) -> Option<i64> {
+        self.waiting.or(self.arrived.map(|it| it.0))
+    }
+
+    /// Returns true if all of its data is acknowledged, and arrived.
+    pub(crate) const fn is_settled(&self) -> bool {
+        self.waiting.is_none() && self.gap_since.is_none()
+    }
+
+    /// Joins periods that add up in the log, if no data follows. `ends` are times that divide periods.
+    pub(crate) fn join_periods(&mut self, ends: [i64; 2]) {
+        let since = self.waits_since().unwrap_or(i64::MAX);
+        join(&mut self.pending, [ends[0], ends[1], since]);
+    }
+
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.pending.shrink_to_fit();
     }
 
     /// Ends the record at `end`.

@@ -1,7 +1,7 @@
 //! Periods of a path with one limit, and their log.
 
 use crate::subflow::Mark;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Periods that are kept. Beyond it, a period joins the latest one of its kind.
 const MAX_PERIODS: usize = 20_000;
@@ -50,6 +50,23 @@ pub(crate) enum Label {
     BeforeJoin,
 }
 
+impl Label {
+    /// Returns true if the path could have carried more.
+    pub(crate) const fn has_room(self) -> bool {
+        matches!(
+            self,
+            Label::Short
+                | Label::Idle
+                | Label::Unused
+                | Label::Behind { .. }
+                | Label::Window
+                | Label::BufferFull
+                | Label::NothingToSend
+                | Label::Declined
+        )
+    }
+}
+
 /// A period of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Period {
@@ -85,6 +102,27 @@ impl Period {
         self.to > self.from
     }
 
+    /// Returns true if the next period has the same kind, and both get the same label in the log. If a path waits for another
+    /// path, the label depends on the length of the period.
+    pub(crate) fn adds_up_with(&self, next: &Period) -> bool {
+        let waits = |it: &Period| match it.label {
+            Label::Behind { .. } | Label::Tail => true,
+            label => label.has_room() && it.holder.is_some(),
+        };
+        (self.label, self.blamed, self.to) == (next.label, next.blamed, next.from)
+            && !waits(self)
+            && !waits(next)
+    }
+
+    /// Takes a period into this one, as the log does: the packet that ends both is the later one.
+    pub(crate) fn add_up(&mut self, other: &Period) {
+        let last = self.packets.1;
+        self.extend(other);
+        if last.at_ns > other.packets.1.at_ns {
+            self.packets.1 = last;
+        }
+    }
+
     /// Takes the next period into this one.
     pub(crate) fn extend(&mut self, next: &Period) {
         self.to = self.to.max(next.to);
@@ -93,6 +131,25 @@ impl Period {
         self.unacked = self.unacked.max(next.unacked);
         self.packets.1 = next.packets.1;
     }
+}
+
+/// Joins periods that add up in the log. Periods on different sides of one of the times `ends` stay apart, because they
+/// end in different ways.
+pub(super) fn join(periods: &mut VecDeque<Period>, ends: [i64; 3]) {
+    let sides = |period: &Period| ends.map(|end| period.from >= end);
+    // The next period may extend the latest one.
+    let latest = periods.pop_back();
+    let mut joined: VecDeque<Period> = VecDeque::new();
+    for period in std::mem::take(periods) {
+        match joined.back_mut() {
+            Some(last) if last.adds_up_with(&period) && sides(last) == sides(&period) => {
+                last.add_up(&period);
+            }
+            _ => joined.push_back(period),
+        }
+    }
+    joined.extend(latest);
+    *periods = joined;
 }
 
 /// Time and bytes of one path.
@@ -104,12 +161,35 @@ pub(crate) struct Share {
     pub(crate) bytes: u64,
 }
 
+/// The shares of the paths, in the order of their numbers. Most stalls have one or two.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Shares(Vec<(usize, Share)>);
+
+impl Shares {
+    /// Returns the share of a path.
+    fn of(&mut self, path: usize) -> &mut Share {
+        let at = match self.0.binary_search_by_key(&path, |(path, _)| *path) {
+            Ok(at) => at,
+            Err(at) => {
+                self.0.reserve_exact(1);
+                self.0.insert(at, (path, Share::default()));
+                at
+            }
+        };
+        &mut self.0[at].1
+    }
+
+    /// Returns the number of each path and its share.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, Share)> {
+        self.0.iter().copied()
+    }
+}
+
 /// A stall: periods of one kind, of all paths, without a longer pause between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) whole: Period,
-    /// Shares by path.
-    pub(crate) shares: BTreeMap<usize, Share>,
+    pub(crate) shares: Shares,
 }
 
 /// The stalls of one direction.
@@ -133,20 +213,16 @@ impl Log {
                 if period.from < whole.from {
                     (whole.from, whole.packets.0) = (period.from, period.packets.0);
                 }
-                let last = whole.packets.1;
-                whole.extend(period);
-                if last.at_ns > period.packets.1.at_ns {
-                    whole.packets.1 = last;
-                }
+                whole.add_up(period);
                 at
             }
             None => {
-                self.stalls.push(Stall { whole: *period, shares: BTreeMap::new() });
+                self.stalls.push(Stall { whole: *period, shares: Shares::default() });
                 self.stalls.len() - 1
             }
         };
         self.latest.insert(key, at);
-        let share = self.stalls[at].shares.entry(path).or_default();
+        let share = self.stalls[at].shares.of(path);
         share.time += period.to - period.from;
         share.bytes += period.bytes;
     }

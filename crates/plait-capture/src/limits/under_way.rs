@@ -22,15 +22,18 @@ impl UnderWay {
         is_due.then(|| self.0.pop_front()).flatten()
     }
 
+    /// Returns the number of them.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns unused memory.
+    pub(crate) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Returns the last one.
     pub(crate) fn last(&self) -> Option<&AckEvent> {
         self.0.back()
-    }
-}
-
-#[cfg(test)]
-impl UnderWay {
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
     }
 }
