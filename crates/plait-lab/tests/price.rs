@@ -86,6 +86,64 @@ fn a_stream_above_it_and_a_download_use_the_other_one() {
     }
 }
 
+/// The free path carries the bursts, so only the first one, without history, may use the other path.
+#[test]
+fn bursts_below_the_rate_of_the_free_path_hardly_use_the_other_one() {
+    for goal in ["aggregate", "interactive"] {
+        for workload in ["stream:1MB@4s,for=60s", "stream:4MB@4s,for=60s", "stream:7MB@4s,for=60s"]
+        {
+            let line = format!("{LINKS} --workload {workload} --goal {goal} --schedulers");
+            let share = second(&run(&format!("{line} slot"), 1));
+            assert!(share < 0.03, "{workload}, {goal}: {share}");
+            let off = second(&run(&format!("{line} slot+price:idle=0,goal={goal}"), 1));
+            assert!(off > 0.1, "{workload}, {goal}: {off}");
+        }
+    }
+}
+
+/// Chunks above the rate of the free path use both, though both together are idle for a part of the time.
+#[test]
+fn bursts_above_the_rate_of_the_free_path_use_the_other_one() {
+    let line = format!("{LINKS} --workload stream:12MB@4s,for=60s --schedulers slot");
+    let measures = run(&line, 1);
+    let share = second(&measures);
+    assert!(share > 0.2, "{share}");
+}
+
+/// A buffer that is full is no reason to copy, or to use a path with a cost.
+#[test]
+fn a_full_buffer_does_not_use_a_path_with_a_price() {
+    for price in ["cost=1", "quota=50MB,cost=1"] {
+        for setting in ["--sndbuf 64kB", "--rcvbuf 64kB"] {
+            for goal in ["aggregate", "interactive"] {
+                let links = LINKS.replace("cost=1", price);
+                let line =
+                    format!("{links} --workload bulk:5s --goal {goal} --schedulers slot {setting}");
+                let mut sent = Sent::default();
+                let _ = plait_lab::simulate(&cell(&line), 1, &mut sent);
+                let share = second(&Simulator.run(&cell(&line), 1).measures);
+                assert!(sent.again == 0 && share < 0.005, "{share}, {}: {line}", sent.again);
+            }
+        }
+    }
+}
+
+/// A path with a quota carries few copies, and none if the goal is thrifty.
+#[test]
+fn a_quota_is_not_spent_on_copies() {
+    for (goal, most) in [("aggregate", 0.05), ("interactive", 0.05), ("thrifty", 0.0)] {
+        let line = format!(
+            "{} --workload stream:30kB@50ms,for=20s --goal {goal} --schedulers slot",
+            LINKS.replace("cost=1", "quota=20MB")
+        );
+        let mut sent = Sent::default();
+        let outcome = plait_lab::simulate(&cell(&line), 1, &mut sent);
+        assert_eq!(outcome.violation, None, "{line}");
+        let share = sent.again as f64 / sent.first as f64;
+        assert!(share <= most, "{share}: {line}");
+    }
+}
+
 #[test]
 fn handover_and_thrifty_use_the_other_path_in_an_outage() {
     for goal in ["handover", "thrifty"] {
@@ -239,6 +297,16 @@ fn a_path_carries_no_more_than_its_quota_while_another_one_works() {
     assert!(reached > 150 && beyond > 30, "{reached}, {beyond}");
 }
 
+/// Two subflows on a path share its quota. When it is used up, they carry on while the other path is down.
+#[test]
+fn the_subflows_of_a_path_count_as_one() {
+    let line = "--path wifi:rate=20mbit,rtt=22ms,down=500ms..8s --path lte:rate=10mbit,rtt=60ms,quota=100kB \
+                --subflows mesh4 --workload download:3MB --schedulers slot";
+    let measures = run(line, 1);
+    let sent = measures.paths[1].sent_bytes;
+    assert!(sent > 1_000_000, "{sent}");
+}
+
 /// With thrifty, the data waits for the other path in an outage.
 #[test]
 fn thrifty_never_exceeds_a_quota() {
@@ -309,8 +377,14 @@ fn a_connection_whose_quotas_are_all_used_up_ends_with_the_reason() {
         assert!((least..most).contains(&at), "{broke}: {line}");
         let carried: u64 = outcome.measures.paths.iter().map(|path| path.sent_bytes).sum();
         assert!(carried <= 202_000, "{carried}: {line}");
-        // With other goals data continues beyond the quotas.
-        assert!(Simulator.run(&cell(&line.replace("thrifty", "aggregate")), 1).measures.complete);
+        // A path whose quota is used up is not down, so this is so with other goals too.
+        let line = line.replace("thrifty", "aggregate");
+        let outcome = Simulator.run(&cell(&line), 1);
+        assert!(!outcome.measures.complete, "{line}");
+        let broke = outcome.broke.expect("a reason");
+        assert!(broke.ends_with("the quotas of all its paths are used up (over_quota)"), "{broke}");
+        let line = line.replace("--schedulers slot", "--schedulers slot+price:over_quota=never");
+        assert!(!Simulator.run(&cell(&line), 1).measures.complete);
     }
 }
 
