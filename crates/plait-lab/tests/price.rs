@@ -274,6 +274,20 @@ fn a_path_with_less_than_a_segment_of_quota_carries_no_data() {
     }
 }
 
+/// A small download ends before the other path has joined.
+#[test]
+fn a_connection_begins_on_the_free_path() {
+    for goal in ["aggregate", "handover", "thrifty"] {
+        for workload in ["download:20kB", "upload:20kB"] {
+            let line = format!(
+                "--path lte:rate=10mbit,rtt=60ms,cost=1 --path wifi:rate=20mbit,rtt=22ms \
+                 --workload {workload} --goal {goal} --schedulers slot"
+            );
+            assert_eq!(run(&line, 1).paths[0].sent_bytes, 0, "{line}");
+        }
+    }
+}
+
 /// The connections of a page begin on a path until its quota is used up, and then on the other one.
 #[test]
 fn connections_that_use_up_a_quota_end_on_the_other_path() {
