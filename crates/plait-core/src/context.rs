@@ -4,7 +4,7 @@ use crate::config::{Config, Dial, MemoryLimit, PathConfig};
 use crate::directory::{Directory, FIRST_PORT};
 use crate::event::{Detail, Event};
 use crate::path_memory::{PathKey, PathMemory, PathRecord};
-use crate::prices::{PathPrices, Prices};
+use crate::prices::{DialRank, PathPrices, Prices};
 use crate::spec::ConnectionSpec;
 use crate::stats::Counters;
 use alloc::boxed::Box;
@@ -100,20 +100,22 @@ impl Shared {
         self.next_port = FIRST_PORT | self.entropy.bits() as u16;
     }
 
-    /// Returns the path that a connection begins on. With [`Dial::Primary`] this is the first one. A path
-    /// whose quota has no room for a full segment gives way to the next one, and to a backup at last.
+    /// Returns the path that a connection begins on: one with the least cost, if its quota has room for a
+    /// full segment. Of equal ones, this is the path that the memory prefers, or the first one. A backup
+    /// takes the place of the first path only if all other quotas are used up.
     pub(crate) fn first_path(&mut self, now: Time, spec: &ConnectionSpec) -> Option<PathId> {
-        let first = match (&mut self.path_memory, spec.config.joins.dial) {
-            (Some(memory), Dial::Any) => memory.first_path(now, &spec.paths)?,
-            _ => spec.paths.first()?.path,
+        let Shared { prices, path_memory, .. } = self;
+        let (named, segment) = (spec.paths.first()?.path, spec.config.segment_payload());
+        let order = |it: &PathConfig| {
+            let DialRank { spent, cost } = prices.dial_rank(it, segment);
+            (spent, it.backup && it.path != named, cost)
         };
-        let segment = spec.config.segment_payload();
-        let has_room = |it: &&PathConfig| self.prices.has_room(it, segment);
-        if spec.path(first).is_none_or(|it| has_room(&it)) {
-            return Some(first);
+        let least = spec.paths.iter().map(order).min()?;
+        let mut cheapest = spec.paths.iter().filter(|it| order(it) == least);
+        match (path_memory, spec.config.joins.dial) {
+            (Some(memory), Dial::Any) => memory.first_path(now, cheapest),
+            _ => cheapest.next().map(|it| it.path),
         }
-        let next = spec.paths.iter().filter(has_room).min_by_key(|it| it.backup);
-        Some(next.map_or(first, |it| it.path))
     }
 
     /// Notes the address of the client that `path` stands for, if paths are remembered.
@@ -248,6 +250,11 @@ impl Context<'_> {
     /// Returns the prices of a new connection on these paths.
     pub(crate) fn prices(&mut self, paths: &[PathConfig]) -> Prices {
         self.shared.prices.of(paths)
+    }
+
+    /// Returns the rank of a path of `spec` to dial.
+    pub(crate) fn dial_rank(&self, spec: &ConnectionSpec, path: &PathConfig) -> DialRank {
+        self.shared.prices.dial_rank(path, spec.config.segment_payload())
     }
 
     /// Gives `prices` the price that the endpoint's user has set for a path.

@@ -27,6 +27,14 @@ struct Price {
     quota: Option<Quota>,
 }
 
+/// The price of a path to dial. Paths with a lower rank are dialled earlier.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(crate) struct DialRank {
+    /// The quota has no room for a full segment.
+    pub(crate) spent: bool,
+    pub(crate) cost: u32,
+}
+
 /// Payload bytes that may be sent on some paths, TCP retransmissions excluded. Clones share the bytes that are used up.
 #[derive(Clone, Debug)]
 pub struct Quota {
@@ -101,10 +109,11 @@ impl PathPrices {
         self.quotas.get(&path).cloned()
     }
 
-    /// Returns true if the quota of a path has room for `len` bytes.
-    pub(crate) fn has_room(&self, path: &PathConfig, len: u64) -> bool {
+    /// Returns the rank of a path for segments with `len` bytes of payload.
+    pub(crate) fn dial_rank(&self, path: &PathConfig, len: u64) -> DialRank {
         let left = self.quotas.get(&path.path).map(Quota::left).or(path.quota);
-        left.is_none_or(|left| left >= len)
+        let cost = self.cost(path.path).unwrap_or(path.cost);
+        DialRank { spent: left.is_some_and(|left| left < len), cost }
     }
 
     /// Returns the prices of a new connection.

@@ -20,7 +20,7 @@ pub type ControllerFactory = Arc<dyn Fn(PathId) -> Box<dyn Algorithm> + Send + S
 pub struct ConnectionSpec {
     /// Settings.
     pub config: Config,
-    /// Its paths in order of preference; the connection starts on the first.
+    /// Its paths in order of preference; the connection starts on the first one with the lowest cost.
     pub paths: Vec<PathConfig>,
     /// Its scheduler.
     pub scheduler: SchedulerFactory,

@@ -180,8 +180,8 @@ impl Endpoint {
         self.listeners.remove(&port);
     }
 
-    /// Dials `port` at the other end of the spec's first path, or of the one that a path memory
-    /// prefers. Connections created from one `Arc` share it.
+    /// Dials `port` at the other end of the spec's first path with the lowest cost, or of the one that a
+    /// path memory prefers among these. Connections created from one `Arc` share it.
     ///
     /// # Errors
     /// [`Error::NoPath`] if the spec has none.

@@ -180,8 +180,13 @@ impl PathMemory {
     /// rate, and so on. Paths are compared if both have a rate: the RTT of a handshake does not
     /// show a slow link. A backup or a more costly path is never preferred, nor a path with a quota to
     /// one without.
-    pub(crate) fn first_path(&mut self, now: Time, paths: &[PathConfig]) -> Option<PathId> {
-        let first = paths.first()?;
+    pub(crate) fn first_path<'a>(
+        &mut self,
+        now: Time,
+        paths: impl IntoIterator<Item = &'a PathConfig>,
+    ) -> Option<PathId> {
+        let mut others = paths.into_iter();
+        let first = others.next()?;
         let mut recall = |path| self.recall(now, self.key(path, None)?);
         let Some(known) = recall(first.path) else { return Some(first.path) };
         let Some(times) = Times::of(&known) else { return Some(first.path) };
@@ -190,8 +195,7 @@ impl PathMemory {
             let limited = it.quota.is_some() && first.quota.is_none();
             !it.backup && it.cost <= first.cost && !limited
         };
-        let others = paths.iter().skip(1).filter(usable);
-        let sums = others.filter_map(|it| {
+        let sums = others.filter(usable).filter_map(|it| {
             let other = recall(it.path)?;
             let (own, longer) = (Times::of(&other)?, known.min_rtt?.max(other.min_rtt?));
             let better = own.at_most(&Times::of(&known.scaled(longer, known.min_rtt?))?);

@@ -3,7 +3,6 @@
 //! timeout, which continues to double.
 
 use crate::config::{Config, PathConfig};
-use crate::data::level::DataLevel;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::joins::Target;
@@ -13,16 +12,18 @@ use plait_base::{Span, SubflowId};
 
 impl Paths {
     /// Returns when our SYN counts as unanswered: after the timeout. A join's SYN is retransmitted
-    /// no later than a probe would be. The very first SYN moves to another path sooner.
-    pub(crate) fn syn_retry(&self, data: &DataLevel, id: SubflowId) -> Span {
+    /// no later than a probe would be. The very first SYN moves to another path sooner, and so does the
+    /// last one before a path with a higher price.
+    pub(crate) fn syn_retry(&self, parts: &Parts<'_>, id: SubflowId) -> Span {
         let subflow = &self.subflows[id];
         let rto = subflow.sender().rtt.rto();
-        let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
+        let base =
+            parts.data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
         let Some(base) = base else { return rto };
         if subflow.origin().join {
             return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }
-        if self.redial.has_untried(self.spec.ways_to_dial()) && subflow.handshake_retries() == 0 {
+        if self.dials_soon_elsewhere(&parts.ctx, subflow.handshake_retries()) {
             rto.min(self.spec.config.joins.attempt_delay)
         } else {
             rto

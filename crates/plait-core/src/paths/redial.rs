@@ -3,13 +3,21 @@
 //! A SYN that stays unanswered is set aside and not given up: each path has its own attempt, with its
 //! own key and port. The attempts take turns to repeat their SYN, and the first answer to any of them
 //! opens the connection (as in RFC 8305 section 5).
+//!
+//! A path that costs more, or that has used up its quota, is dialled only if the cheaper paths are down:
+//! a SYN there has timed out, and its repetition stayed unanswered for [`JoinRules::attempt_delay`]. One
+//! lost SYN does not lead to such a path.
+//!
+//! [`JoinRules::attempt_delay`]: crate::JoinRules::attempt_delay
 
-use crate::config::Dial;
+use crate::config::{Dial, PathConfig};
+use crate::context::Context;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::sizing::SegmentSizes;
+use crate::prices::DialRank;
 use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
 use crate::tcp::handshake::SynState;
@@ -38,6 +46,11 @@ pub(super) struct Redial {
     dials: u8,
     /// Consecutive handshakes that succeeded while no data was delivered.
     unheard: u8,
+    /// The highest rank of the paths that may be dialled. It holds for the path of the current attempt too
+    /// from the first restart on.
+    ceiling: DialRank,
+    /// The current SYN is the last one before paths with a higher rank are dialled.
+    last_chance: bool,
 }
 
 impl Redial {
@@ -49,6 +62,11 @@ impl Redial {
     /// Returns how often each of `ways` paths was tried, the current attempt included.
     pub(super) fn rounds(&self, ways: usize) -> usize {
         (usize::from(self.dials) + 1) / ways
+    }
+
+    /// Returns true if paths with a higher rank are dialled unless the current SYN is soon answered.
+    pub(super) const fn is_last_chance(&self) -> bool {
+        self.last_chance
     }
 
     /// Counts a handshake without delivered data. Returns true if it is not the first in a row.
@@ -173,11 +191,11 @@ impl ConnectionSpec {
     }
 
     /// Returns the first path after `here` for which `may` holds, in turn.
-    fn path_after(&self, here: PathId, may: impl Fn(PathId) -> bool) -> Option<PathId> {
+    fn path_after(&self, here: PathId, may: impl Fn(&PathConfig) -> bool) -> Option<PathId> {
         let count = self.paths.len();
         let position = self.paths.iter().position(|config| config.path == here)?;
-        let mut others = (1..count).map(|step| self.paths[(position + step) % count].path);
-        others.find(|next| may(*next))
+        let mut others = (1..count).map(|step| &self.paths[(position + step) % count]);
+        others.find(|next| may(next)).map(|next| next.path)
     }
 }
 
@@ -186,22 +204,84 @@ impl Paths {
     pub(super) fn dial_again(&mut self, parts: &mut Parts<'_>) {
         let retries = self.subflows[SubflowId::FIRST].handshake_retries();
         self.redial.find_silence(parts, &self.spec, retries);
-        if self.spec.ways_to_dial() > 1 {
-            self.dial_elsewhere(parts);
+        if self.spec.ways_to_dial() == 1 {
+            return;
+        }
+        let next = self.next_rank(&parts.ctx).filter(|_| !self.has_untried(&parts.ctx));
+        let was_last = core::mem::take(&mut self.redial.last_chance);
+        match next {
+            None => {
+                self.dial_elsewhere(parts);
+            }
+            Some(rank) if was_last => {
+                self.redial.ceiling = rank;
+                self.dial_next(parts, |it| it == rank);
+            }
+            // The SYN is repeated here once more.
+            Some(_) => self.redial.last_chance = true,
         }
     }
 
     /// Continues or starts the dial on the next path, and sets the current attempt aside: an answer to it
-    /// is still used. Returns false if there is no other path.
+    /// is still used. A path with a higher price is used if there is no other one. Returns false if there
+    /// is no path at all.
     pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>) -> bool {
+        let ceiling = self.dial_ceiling(&parts.ctx);
+        self.redial.ceiling = ceiling;
+        if self.dial_next(parts, |rank| rank <= ceiling) {
+            return true;
+        }
+        self.next_rank(&parts.ctx).is_some_and(|rank| {
+            self.redial.ceiling = rank;
+            self.dial_next(parts, |it| it == rank)
+        })
+    }
+
+    /// Continues or starts the dial on the next path with such a rank. Returns false if there is none.
+    fn dial_next(&mut self, parts: &mut Parts<'_>, may: impl Fn(DialRank) -> bool) -> bool {
         let (here, key) = (self.subflows[SubflowId::FIRST].address(), parts.data.keys().local);
-        let may = |path| !self.addresses.is_gone(path);
+        let may = |it: &PathConfig| {
+            !self.addresses.is_gone(it.path) && may(parts.ctx.dial_rank(&self.spec, it))
+        };
         let Some(path) = self.spec.path_after(here.path(), may) else { return false };
         let attempt = self.redial.attempt_on(parts, &self.spec, self.sizes, here.on_path(path));
         let first = self.subflows.take_first();
         self.begin(parts, attempt);
         self.redial.set_aside(key, first);
         true
+    }
+
+    /// Returns the highest rank of the paths that may be dialled now.
+    fn dial_ceiling(&self, ctx: &Context<'_>) -> DialRank {
+        let here = self.spec.path(self.subflows[SubflowId::FIRST].address().path());
+        let rank = here.map(|it| ctx.dial_rank(&self.spec, it)).unwrap_or_default();
+        self.redial.ceiling.max(rank)
+    }
+
+    /// Returns the rank of the paths to dial next if the ones that may be dialled are down.
+    fn next_rank(&self, ctx: &Context<'_>) -> Option<DialRank> {
+        let ceiling = self.dial_ceiling(ctx);
+        let there = self.spec.paths.iter().filter(|it| !self.addresses.is_gone(it.path));
+        there.map(|it| ctx.dial_rank(&self.spec, it)).filter(|rank| *rank > ceiling).min()
+    }
+
+    /// Returns true if some of the paths that may be dialled now have not been tried.
+    fn has_untried(&self, ctx: &Context<'_>) -> bool {
+        let ways = self.spec.ways_to_dial();
+        if ways == 1 || self.next_rank(ctx).is_none() {
+            return self.redial.has_untried(ways);
+        }
+        let ceiling = self.dial_ceiling(ctx);
+        let may = |it: &&PathConfig| {
+            !self.addresses.is_gone(it.path) && ctx.dial_rank(&self.spec, it) <= ceiling
+        };
+        self.redial.has_untried(self.spec.paths.iter().filter(may).count())
+    }
+
+    /// Returns true if our SYN, which was repeated `retries` times, gives way to another path before its
+    /// timeout.
+    pub(super) fn dials_soon_elsewhere(&self, ctx: &Context<'_>, retries: u8) -> bool {
+        self.redial.last_chance || retries == 0 && self.has_untried(ctx)
     }
 
     /// Restarts the connection on the path of the subflow `id`, with a new key and a new
@@ -219,6 +299,7 @@ impl Paths {
     fn begin(&mut self, parts: &mut Parts<'_>, attempt: Attempt) {
         let (config, address) = (&self.spec.config, attempt.subflow.address());
         parts.data.restart(config, attempt.key);
+        self.redial.last_chance = false;
         *parts.timers = ConnectionTimers::new();
         parts.timers.arm_release(&mut parts.ctx, config, parts.data);
         parts.notices.tell_endpoint();

@@ -24,6 +24,7 @@ mod mp_capable_blackhole;
 mod pacing;
 mod plans;
 mod pmtu_black_hole;
+mod prices;
 mod receiving;
 mod recovery;
 mod segment_acceptability;
