@@ -1,9 +1,9 @@
 //! Quotas under the decorator price: hand cases.
 #![allow(clippy::panic)]
 
-use crate::model::{MSS, Model, noted, path, places, runs};
+use crate::model::{MSS, Model, given, noted, path, places, runs};
 use plait_base::{DataRange, Dsn, SubflowId, SubflowSet};
-use plait_sched::{CaState, Decision, Outcome, Reason, Scheduler, SentRange, Spec, What};
+use plait_sched::{CaState, Decision, Notice, Outcome, Reason, Scheduler, SentRange, Spec, What};
 
 const FAST: SubflowId = SubflowId(0);
 const SLOW: SubflowId = SubflowId(1);
@@ -105,22 +105,74 @@ fn the_next_cheapest_path_takes_the_place_of_one_whose_quota_is_used_up() {
     }
 }
 
+/// Lets the slow path have sent the first `segments` segments, and nothing be left to send.
+fn all_sent(model: &mut Model, segments: u64) {
+    model.queue.unsent.clear();
+    model.connection.unsent = 0;
+    model.connection.snd_nxt = Dsn::new(segments * MSS);
+    let carried = SubflowSet::one(SLOW);
+    for nth in 0..segments {
+        let range = DataRange::with_len(Dsn::new(nth * MSS), MSS);
+        model.queue.sent.push(SentRange { range, carried, first: SLOW });
+    }
+}
+
+/// Returns true if the fast path carries a copy now.
+fn copies(model: &Model, scheduler: &mut dyn Scheduler) -> bool {
+    let decision = model.ask(scheduler, &mut Outcome::default());
+    matches!(decision, Decision::Send { subflow: FAST, what: What::Redundant(_), .. })
+}
+
+/// A path with a quota carries copies by the same share as one with a cost, and none if the goal is thrifty.
+#[test]
+fn a_path_with_a_quota_or_a_cost_carries_few_copies() {
+    for (quota, cost) in [(1_000 * MSS, 0), (u64::MAX, 1), (1_000 * MSS, 1)] {
+        for (params, most) in [("", 5), (":copies=40", 40), (":copies=0", 0), (":goal=thrifty", 0)]
+        {
+            let mut model = limited(quota);
+            model.subflow_mut(FAST).price.cost = cost;
+            // The slow path is no cheaper, and has no room.
+            model.subflow_mut(SLOW).price.cost = cost;
+            model.subflow_mut(SLOW).cwnd = 0;
+            model.subflow_mut(FAST).cwnd = 200 * MSS;
+            all_sent(&mut model, 100);
+            let scheduler = &mut *build(&format!("redundant+price{params}"));
+            for _ in 0..200 {
+                let decision = model.ask(scheduler, &mut Outcome::default());
+                model.apply(decision, &[]);
+            }
+            let sent = model.sent[0] / MSS;
+            assert_eq!(sent, most, "{params}, quota {quota}, cost {cost}");
+        }
+    }
+}
+
+/// slot tries a free path by copies alone, and one with a quota by new data.
+#[test]
+fn a_path_with_a_quota_that_gets_no_copies_is_used() {
+    for (spec, used) in [("slot", false), ("slot+price:goal=thrifty", true)] {
+        let mut model = Model::new(vec![path(0, 10, 10), path(1, 12, 10)], 40 * MSS);
+        model.set_quota(SLOW, 1_000 * MSS);
+        let scheduler = &mut *build(spec);
+        let (subflow, rtt) = (FAST, model.subflows[0].srtt);
+        let acked =
+            Notice::Acked { subflow, bytes: 20 * MSS, rtt, bandwidth: 0, first_unacked: None };
+        scheduler.on_notice(&model.view(), acked);
+        let mut out = Outcome::default();
+        let mut next = || {
+            let decision = model.ask(scheduler, &mut out);
+            given(&mut model, decision, &out)
+        };
+        assert_eq!((0..15).any(|_| next() == Some(SLOW)), used, "{spec}");
+    }
+}
+
 /// Copies count, and none is sent beyond the quota even if no other path can send.
 #[test]
 fn no_copy_is_sent_beyond_the_quota() {
     let mut model = limited(MSS);
-    let sent = DataRange::new(Dsn::ZERO, Dsn::new(2 * MSS));
-    model.queue.unsent.clear();
-    model.connection.unsent = 0;
-    model.connection.snd_nxt = sent.end;
-    let carried = SubflowSet::one(SLOW);
-    model.queue.sent.push(SentRange { range: sent, carried, first: SLOW });
-    let copies = |model: &Model| {
-        matches!(
-            decision(model, "redundant+price"),
-            Decision::Send { subflow: FAST, what: What::Redundant(_), .. }
-        )
-    };
+    all_sent(&mut model, 2);
+    let copies = |model: &Model| copies(model, &mut *build("redundant+price:copies=100"));
     assert!(copies(&model));
     model.set_quota(FAST, MSS - 1);
     assert!(!copies(&model));

@@ -65,7 +65,7 @@ const COPIES: Param = Param {
     name: "copies",
     kind: ParamKind::Whole { min: 0, max: 100, default: 5 },
     unit: "%",
-    help: "maximum copies on paths with a cost, relative to the payload; none if the goal is thrifty",
+    help: "maximum copies on paths with a cost or a quota, relative to the payload; none if the goal is thrifty",
     clause: "ours",
 };
 const WAIT: Param = Param {
@@ -120,8 +120,8 @@ Data has waited since t if some data that was unsent at time t still is. If it h
 the next higher cost may send as well, until all of that data is sent. A path is down if it
 cannot send or recovers from a timeout. A backup path counts only if no other works.
 
-On paths with a cost, a copy is sent only if all copies there remain at most `copies` percent of the
-payload sent. Data of a failed path is no copy: it has to be sent again.
+On paths with a cost or a quota, a copy is sent only if all copies there remain at most `copies` percent
+of the payload sent. Data of a failed path is no copy: it has to be sent again.
 
 A path whose quota has no room for a full segment rests with every goal, and the others take its place.
 With `over_quota=down`, it carries data again while all other paths cannot send, but no copies. A path
@@ -142,7 +142,7 @@ only when that data is sent.
             ("price.since", "time since which it waits (ms)"),
             ("price.ceiling", "highest cost of a path that need not rest, if above the lowest"),
             ("price.blocked", "1 if the application was blocked"),
-            ("price.copied", "bytes of copies on paths with a cost"),
+            ("price.copied", "bytes of copies on paths with a cost or a quota"),
         ],
     },
     wrap: |base, params: &Params| {
@@ -167,13 +167,13 @@ struct Price {
     base: Box<dyn Scheduler>,
     goal: Goal,
     over_quota: OverQuota,
-    /// Most copies on subflows with a cost, in percent of the payload.
+    /// Most copies on subflows with a cost or a quota, in percent of the payload.
     percent: u64,
     wait: Span,
     rtts: u64,
     sooner: Span,
     backlog: Backlog,
-    /// Bytes of copies on subflows with a cost.
+    /// Bytes of copies on subflows with a cost or a quota.
     copied: u64,
 }
 
@@ -280,7 +280,7 @@ impl Price {
         resting
     }
 
-    /// Returns the bytes of copies that subflows with a cost may still carry.
+    /// Returns the bytes of copies that subflows with a cost or a quota may still carry.
     fn copies_left(&self, view: &View<'_>) -> u64 {
         let percent = if self.goal == Goal::Thrifty { 0 } else { self.percent };
         let payload = view.connection.snd_nxt.get();
@@ -298,9 +298,15 @@ impl Price {
     ) -> Decision {
         let left = self.copies_left(view);
         let copies = left >= rules::segment_len(view);
+        let limited: SubflowSet =
+            view.subflows.iter().filter(|it| quota::has_quota(it)).map(|it| it.id).collect();
         for subflow in quotas.subflows_mut() {
             if resting.contains(subflow.id) {
                 subflow.rest();
+            }
+            // A base scheduler may try a free path by copies alone.
+            if limited.contains(subflow.id) {
+                subflow.price.cost = subflow.price.cost.max(1);
             }
             subflow.price.copies &= subflow.price.cost == 0 || copies;
         }
