@@ -86,6 +86,40 @@ fn a_stream_above_it_and_a_download_use_the_other_one() {
     }
 }
 
+/// A buffer that is full is no reason to copy, or to use a path with a cost.
+#[test]
+fn a_full_buffer_does_not_use_a_path_with_a_price() {
+    for price in ["cost=1", "quota=50MB,cost=1"] {
+        for setting in ["--sndbuf 64kB", "--rcvbuf 64kB"] {
+            for goal in ["aggregate", "interactive"] {
+                let links = LINKS.replace("cost=1", price);
+                let line =
+                    format!("{links} --workload bulk:5s --goal {goal} --schedulers slot {setting}");
+                let mut sent = Sent::default();
+                let _ = plait_lab::simulate(&cell(&line), 1, &mut sent);
+                let share = second(&Simulator.run(&cell(&line), 1).measures);
+                assert!(sent.again == 0 && share < 0.005, "{share}, {}: {line}", sent.again);
+            }
+        }
+    }
+}
+
+/// A path with a quota carries few copies, and none if the goal is thrifty.
+#[test]
+fn a_quota_is_not_spent_on_copies() {
+    for (goal, most) in [("aggregate", 0.05), ("interactive", 0.05), ("thrifty", 0.0)] {
+        let line = format!(
+            "{} --workload stream:30kB@50ms,for=20s --goal {goal} --schedulers slot",
+            LINKS.replace("cost=1", "quota=20MB")
+        );
+        let mut sent = Sent::default();
+        let outcome = plait_lab::simulate(&cell(&line), 1, &mut sent);
+        assert_eq!(outcome.violation, None, "{line}");
+        let share = sent.again as f64 / sent.first as f64;
+        assert!(share <= most, "{share}: {line}");
+    }
+}
+
 #[test]
 fn handover_and_thrifty_use_the_other_path_in_an_outage() {
     for goal in ["handover", "thrifty"] {

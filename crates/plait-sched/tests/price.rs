@@ -2,7 +2,7 @@
 #![allow(clippy::panic)]
 
 use crate::model::{MSS, Model, given, noted, path, places, runs};
-use plait_base::{DataRange, Dsn, SubflowId, SubflowSet};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet};
 use plait_sched::{CaState, Decision, Notice, Outcome, Reason, Scheduler, SentRange, Spec, What};
 
 const FAST: SubflowId = SubflowId(0);
@@ -214,4 +214,112 @@ fn assigned_data_leaves_no_room_for_other_data() {
     };
     assert_eq!(again(3 * MSS), Ok(FAST));
     assert_eq!(again(3 * MSS - 1), Ok(SLOW));
+}
+
+/// Returns two subflows, 10 ms and 50 ms, with `segments` segments to send. The slow one has a cost.
+fn priced(segments: u64) -> Model {
+    let mut model = Model::new(vec![path(0, 10, 10), path(1, 50, 10)], segments * MSS);
+    model.subflow_mut(SLOW).price.cost = 1;
+    model
+}
+
+/// An application that writes, over a free path that delivers a segment every few milliseconds.
+struct Source {
+    model: Model,
+    scheduler: Box<dyn Scheduler>,
+    /// Segments that the application keeps in its send buffer; it writes nothing by itself if zero.
+    buffer: u64,
+}
+
+impl Source {
+    fn new(spec: &str) -> Source {
+        let mut model = priced(0);
+        model.queue.unsent.clear();
+        Source { model, scheduler: build(spec), buffer: 0 }
+    }
+
+    fn write(&mut self, segments: u64) {
+        let it = &mut self.model;
+        let start = it.connection.snd_nxt.saturating_add(it.connection.unsent);
+        it.queue.unsent.insert(DataRange::with_len(start, segments * MSS));
+        it.connection.unsent += segments * MSS;
+    }
+
+    /// Passes `millis` milliseconds, `each` for a segment on the free path. Returns the segments that the other
+    /// path carries, up to its window.
+    fn pass(&mut self, millis: u64, each: u64) -> u64 {
+        let other = self.model.subflow_mut(SLOW);
+        (other.inflight, other.outstanding) = (0, 0);
+        let before = self.model.sent[1];
+        for at in 0..millis {
+            self.model.now += Span::from_millis(1);
+            let free = self.model.subflow_mut(FAST);
+            if at % each == 0 {
+                free.inflight = free.inflight.saturating_sub(MSS);
+                free.outstanding = free.inflight;
+            }
+            let held: u64 = self.model.subflows.iter().map(|it| it.outstanding).sum();
+            let held = (held + self.model.connection.unsent) / MSS;
+            self.write(self.buffer.saturating_sub(held));
+            let mut out = Outcome::default();
+            while let decision @ Decision::Send { .. } =
+                self.model.ask(&mut *self.scheduler, &mut out)
+            {
+                self.model.apply(decision, &[]);
+            }
+        }
+        (self.model.sent[1] - before) / MSS
+    }
+}
+
+/// A send buffer of 8 segments does not fill the free path, which holds 10. One of 15 does.
+#[test]
+fn a_small_send_buffer_does_not_open_the_other_path() {
+    for (buffer, opens) in [(8, false), (15, true)] {
+        let mut source = Source::new("minrtt+price");
+        source.buffer = buffer;
+        source.model.connection.app_blocked = true;
+        assert_eq!(source.pass(2_000, 1) > 0, opens, "{buffer}");
+    }
+}
+
+/// The window holds what the free path has in flight.
+#[test]
+fn a_small_receive_window_does_not_open_the_other_path() {
+    for (window, opens) in [(8, false), (15, true)] {
+        let mut source = Source::new("minrtt+price");
+        source.write(5_000);
+        let mut other = 0;
+        for _ in 0..2_000 {
+            let it = &mut source.model;
+            let held: u64 = it.subflows.iter().map(|it| it.outstanding).sum();
+            let acked = it.connection.snd_nxt.get().saturating_sub(held);
+            it.connection.wnd_end = Dsn::new(acked + window * MSS);
+            other += source.pass(1, 1);
+        }
+        assert_eq!(other > 0, opens, "{window}");
+    }
+}
+
+/// The application waits for room in the send buffer, or the receive window is full.
+#[test]
+fn nothing_is_copied_to_a_path_with_a_price_because_a_buffer_is_full() {
+    for (quota, cost) in [(1_000 * MSS, 0), (u64::MAX, 1)] {
+        let mut model = limited(quota);
+        model.subflow_mut(FAST).price.cost = cost;
+        model.subflow_mut(SLOW).price.cost = cost;
+        all_sent(&mut model, 10);
+        let scheduler = "redundant+price:copies=100";
+        assert!(copies(&model, &mut *build(scheduler)));
+        let mut blocked = model.clone();
+        blocked.connection.app_blocked = true;
+        assert!(!copies(&blocked, &mut *build(scheduler)));
+        let mut closed = model;
+        closed.queue.unsent.insert(DataRange::with_len(Dsn::new(10 * MSS), MSS));
+        closed.connection.unsent = MSS;
+        closed.connection.wnd_end = Dsn::new(10 * MSS);
+        assert!(!copies(&closed, &mut *build(scheduler)));
+        closed.connection.wnd_end = Dsn::new(11 * MSS);
+        assert!(copies(&closed, &mut *build(scheduler)));
+    }
 }

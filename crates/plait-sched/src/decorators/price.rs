@@ -1,15 +1,16 @@
 //! Goals for subflows with a cost or a quota: when they carry data, and how much of it may be copies.
 
+mod backlog;
 mod quota;
 
 use crate::exact;
-use crate::state;
 use crate::{
     About, Decision, Decorator, Needs, Notice, Outcome, Param, ParamKind, Params, Reason, Scheduler,
 };
 use crate::{SubflowView, View, What, WhenFull, rules};
 use alloc::boxed::Box;
-use plait_base::{Dsn, Span, SubflowId, SubflowSet, Time};
+use backlog::Backlog;
+use plait_base::{Span, SubflowId, SubflowSet};
 use quota::OverQuota;
 
 /// The use of paths with a cost.
@@ -109,8 +110,9 @@ The base scheduler sees a path that rests as one that cannot send. If no path co
 nothing rests, except with the goal handover. `--goal` and the path keys `cost` and `quota` add this
 decorator.
 
-    aggregate    a path rests until data has waited max(wait, rtts * srtt) for the cheaper paths,
-                 or the application has been blocked for that time; srtt is that of the fastest one
+    aggregate    a path rests until data has waited max(wait, rtts * srtt) for the cheaper paths, or
+                 the application was blocked and some data waited for that time; srtt is that of the fastest
+                 one
     interactive  as aggregate, but a path does not rest while
                  arrival there + sooner <= arrival of all unsent data on a cheaper path
     handover     all paths rest but the cheapest one that is not down; among equals, the first one
@@ -119,6 +121,10 @@ decorator.
 Data has waited since t if some data that was unsent at time t still is. If it has waited, the paths of
 the next higher cost may send as well, until all of that data is sent. A path is down if it
 cannot send or recovers from a timeout. A backup path counts only if no other works.
+
+A full buffer is no reason to use a path with a cost. The send buffer may be full although all its data is
+sent, or the receive window may be full. Then no data waits for the paths, and paths with a cost or a
+quota carry no copies.
 
 On paths with a cost or a quota, a copy is sent only if all copies there remain at most `copies` percent
 of the payload sent. Data of a failed path is no copy: it has to be sent again.
@@ -141,7 +147,7 @@ only when that data is sent.
             ("price.mark", "end (DSN, bytes) of the data that waits"),
             ("price.since", "time since which it waits (ms)"),
             ("price.ceiling", "highest cost of a path that need not rest, if above the lowest"),
-            ("price.blocked", "1 if the application was blocked"),
+            ("price.blocked", "1 if data waited and the application was blocked"),
             ("price.copied", "bytes of copies on paths with a cost or a quota"),
         ],
     },
@@ -175,35 +181,6 @@ struct Price {
     backlog: Backlog,
     /// Bytes of copies on subflows with a cost or a quota.
     copied: u64,
-}
-
-/// Data that waits for the cheaper subflows.
-#[derive(Clone, Copy, Default, Debug)]
-struct Backlog {
-    /// End of the data that waits.
-    mark: Dsn,
-    /// Time since which it waits.
-    since: Time,
-    /// Highest cost of a subflow that need not rest, if above the lowest.
-    ceiling: u32,
-    /// The application was blocked at the last call.
-    blocked: bool,
-}
-
-impl Backlog {
-    /// Notes what waits now.
-    fn note(&mut self, view: &View<'_>) {
-        let it = &view.connection;
-        let first = view.queue.unsent_at(0, 1).map_or(it.snd_nxt, |range| range.start);
-        let end = first.saturating_add(it.unsent).max(it.snd_nxt);
-        if first >= self.mark && !(self.blocked && it.app_blocked) {
-            *self = Backlog { mark: end, since: view.now, ..Backlog::default() };
-        }
-        self.blocked = it.app_blocked;
-        if it.app_blocked {
-            self.mark = self.mark.max(end);
-        }
-    }
 }
 
 /// Returns the subflows that compete: the live regular ones, or the live backup ones if there are none.
@@ -296,7 +273,8 @@ impl Price {
         resting: SubflowSet,
         out: &mut Outcome,
     ) -> Decision {
-        let left = self.copies_left(view);
+        // Nothing is copied because a buffer is full.
+        let left = if backlog::is_buffer_full(view) { 0 } else { self.copies_left(view) };
         let copies = left >= rules::segment_len(view);
         let limited: SubflowSet =
             view.subflows.iter().filter(|it| quota::has_quota(it)).map(|it| it.id).collect();
@@ -415,27 +393,15 @@ impl Scheduler for Price {
 
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         self.base.save_state(write);
-        write("price.mark", self.backlog.mark.get() as f64);
-        write("price.since", state::millis(self.backlog.since));
-        write("price.ceiling", f64::from(self.backlog.ceiling));
-        write("price.blocked", f64::from(u8::from(self.backlog.blocked)));
+        self.backlog.save(write);
         write("price.copied", self.copied as f64);
     }
 
     fn load_state(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "price.mark" => self.backlog.mark = Dsn::new(exact::nearest(value)),
-            "price.since" => match state::time(value) {
-                Some(since) => self.backlog.since = since,
-                None => return false,
-            },
-            "price.ceiling" => {
-                self.backlog.ceiling = u32::try_from(exact::nearest(value)).unwrap_or(u32::MAX);
-            }
-            "price.blocked" => self.backlog.blocked = value > 0.0,
-            "price.copied" => self.copied = exact::nearest(value),
-            _ => return self.base.load_state(name, value),
+        if name == "price.copied" {
+            self.copied = exact::nearest(value);
+            return true;
         }
-        true
+        self.backlog.load(name, value).is_some() || self.base.load_state(name, value)
     }
 }
