@@ -86,6 +86,30 @@ fn a_stream_above_it_and_a_download_use_the_other_one() {
     }
 }
 
+/// The free path carries the bursts, so only the first one, without history, may use the other path.
+#[test]
+fn bursts_below_the_rate_of_the_free_path_hardly_use_the_other_one() {
+    for goal in ["aggregate", "interactive"] {
+        for workload in ["stream:1MB@4s,for=60s", "stream:4MB@4s,for=60s", "stream:7MB@4s,for=60s"]
+        {
+            let line = format!("{LINKS} --workload {workload} --goal {goal} --schedulers");
+            let share = second(&run(&format!("{line} slot"), 1));
+            assert!(share < 0.03, "{workload}, {goal}: {share}");
+            let off = second(&run(&format!("{line} slot+price:idle=0,goal={goal}"), 1));
+            assert!(off > 0.1, "{workload}, {goal}: {off}");
+        }
+    }
+}
+
+/// Chunks above the rate of the free path use both, though both together are idle for a part of the time.
+#[test]
+fn bursts_above_the_rate_of_the_free_path_use_the_other_one() {
+    let line = format!("{LINKS} --workload stream:12MB@4s,for=60s --schedulers slot");
+    let measures = run(&line, 1);
+    let share = second(&measures);
+    assert!(share > 0.2, "{share}");
+}
+
 /// A buffer that is full is no reason to copy, or to use a path with a cost.
 #[test]
 fn a_full_buffer_does_not_use_a_path_with_a_price() {

@@ -272,6 +272,64 @@ impl Source {
     }
 }
 
+/// Chunks of 1.6 s every 4 s. Only the first one has no history.
+#[test]
+fn bursts_that_the_free_path_carries_leave_the_other_one_unused() {
+    for (spec, later) in [
+        ("minrtt+price", 0),
+        ("minrtt+price:goal=interactive", 0),
+        ("minrtt+price:idle=0", 10),
+        ("minrtt+price:goal=interactive,idle=0", 10),
+        // The free path is idle for 60 % of the time.
+        ("minrtt+price:idle=70", 10),
+    ] {
+        let mut source = Source::new(spec);
+        for chunk in 0..6 {
+            source.write(400);
+            let expected = if chunk == 0 { 10 } else { later };
+            assert_eq!(source.pass(4_000, 4), expected, "{spec}: chunk {chunk}");
+        }
+    }
+}
+
+/// The chunks fit both paths together, but not the free one.
+#[test]
+fn bursts_that_the_free_path_cannot_carry_use_the_other_one() {
+    let mut source = Source::new("minrtt+price");
+    for chunk in 0..6 {
+        source.write(1_150);
+        for part in 0..40 {
+            let other = source.pass(100, 4);
+            assert!(other > 0 || !(3..=30).contains(&part), "chunk {chunk}, part {part}");
+        }
+    }
+}
+
+#[test]
+fn a_long_burst_uses_the_other_path_after_some_seconds() {
+    let mut source = Source::new("minrtt+price");
+    for _ in 0..6 {
+        source.write(400);
+        source.pass(4_000, 4);
+    }
+    source.write(100_000);
+    assert_eq!(source.pass(1_000, 4), 0);
+    assert_eq!(source.pass(9_000, 4), 10);
+}
+
+/// The chunk takes ten times as long as the ones before.
+#[test]
+fn a_free_path_that_slows_down_does_not_suffice() {
+    let mut source = Source::new("minrtt+price");
+    for _ in 0..3 {
+        source.write(400);
+        source.pass(4_000, 4);
+    }
+    source.write(50);
+    assert_eq!(source.pass(400, 40), 0);
+    assert_eq!(source.pass(200, 40), 10);
+}
+
 /// A send buffer of 8 segments does not fill the free path, which holds 10. One of 15 does.
 #[test]
 fn a_small_send_buffer_does_not_open_the_other_path() {

@@ -9,7 +9,7 @@ use crate::{
 };
 use crate::{SubflowView, View, What, WhenFull, rules};
 use alloc::boxed::Box;
-use backlog::Backlog;
+use backlog::{Backlog, Usage};
 use plait_base::{Span, SubflowId, SubflowSet};
 use quota::OverQuota;
 
@@ -83,6 +83,20 @@ const RTTS: Param = Param {
     help: "minimum of that time, in smoothed RTTs of the fastest cheaper path",
     clause: "ours",
 };
+const IDLE: Param = Param {
+    name: "idle",
+    kind: ParamKind::Whole { min: 0, max: 100, default: 10 },
+    unit: "%",
+    help: "the cheapest paths suffice if they were idle for this part of the recent time; 0 is off",
+    clause: "ours",
+};
+const RECENT: Param = Param {
+    name: "recent",
+    kind: ParamKind::Whole { min: 2, max: 3600, default: 10 },
+    unit: "s",
+    help: "the recent time; it varies between half of this and all of it",
+    clause: "ours",
+};
 const SOONER: Param = Param {
     name: "sooner",
     kind: ParamKind::Whole { min: 0, max: 10000, default: 20 },
@@ -115,6 +129,7 @@ decorator.
                  one
     interactive  as aggregate, but a path does not rest while
                  arrival there + sooner <= arrival of all unsent data on a cheaper path
+                 (of the next segment, if the cheapest paths suffice)
     handover     all paths rest but the cheapest one that is not down; among equals, the first one
     thrifty      a path rests unless all cheaper ones are down
 
@@ -126,6 +141,13 @@ A full buffer is no reason to use a path with a cost. The send buffer may be ful
 sent, or the receive window may be full. Then no data waits for the paths, and paths with a cost or a
 quota carry no copies.
 
+The cheapest paths suffice for the application's rate if they were idle for at least `idle` percent of the
+recent time. They are idle while nothing is unsent or in flight on them. If other paths carried data, the time
+that the cheapest ones need for that data does not count as idle. If they suffice, waiting data must wait
+2 * data / rate longer before other paths may send; rate is that of the cheapest paths while they
+were not idle. Without that limit, they would have to carry the data even when they slow down. A new
+connection has no recent time, so its paths do not suffice yet.
+
 On paths with a cost or a quota, a copy is sent only if all copies there remain at most `copies` percent
 of the payload sent. Data of a failed path is no copy: it has to be sent again.
 
@@ -134,20 +156,32 @@ With `over_quota=down`, it carries data again while all other paths cannot send,
 that recovers from a timeout can send. Data that is assigned ahead counts as sent.
 
 Numbers  rests (1) of each path that rests, copies_left (bytes of copies that the payload allows),
-         quota_left (bytes) of each path with a quota.
+         quota_left (bytes) of each path with a quota, idle_percent (idle part of the recent time).
 Source   RFC 9622, which has the first three goals but no prices; the rules are plait's own.
 Good at  a second link that costs money, such as LTE beside WiFi.
-Bad at   short bursts above the rate of the cheaper paths: they end before the wait does.
+Bad at   short bursts above the rate of the cheaper paths: they end before the wait does. A long transfer
+         on a connection that was idle waits for `recent` before it uses a path with a cost.
 
 A scheduler that assigns data before it is sent may leave some on a path that would rest: the path rests
 only when that data is sent.
 ",
-        params: &[GOAL, COPIES, WAIT, RTTS, SOONER, OVER_QUOTA],
+        params: &[GOAL, COPIES, WAIT, RTTS, IDLE, RECENT, SOONER, OVER_QUOTA],
         state: &[
+            ("price.from", "start (DSN, bytes) of the data that waits"),
             ("price.mark", "end (DSN, bytes) of the data that waits"),
             ("price.since", "time since which it waits (ms)"),
             ("price.ceiling", "highest cost of a path that need not rest, if above the lowest"),
             ("price.blocked", "1 if data waited and the application was blocked"),
+            ("price.until", "end of the recent time (ms)"),
+            ("price.idle", "1 if the cheapest paths were idle then"),
+            ("price.now.time", "length of the current half of the recent time (ms)"),
+            ("price.now.idle", "time of it for which the cheapest paths were idle (ms)"),
+            ("price.now.cheap", "new data that the cheapest paths have sent in it (bytes)"),
+            ("price.now.costly", "new data that other paths have sent in it (bytes)"),
+            ("price.before.time", "the same of the half before"),
+            ("price.before.idle", "the same of the half before"),
+            ("price.before.cheap", "the same of the half before"),
+            ("price.before.costly", "the same of the half before"),
             ("price.copied", "bytes of copies on paths with a cost or a quota"),
         ],
     },
@@ -160,12 +194,18 @@ only when that data is sent.
             percent: params.whole(&COPIES),
             wait: Span::from_millis(params.whole(&WAIT)),
             rtts: params.whole(&RTTS),
+            idle_percent: params.whole(&IDLE),
+            half: Span::from_secs(params.whole(&RECENT)).over(2),
             sooner: Span::from_millis(params.whole(&SOONER)),
             backlog: Backlog::default(),
+            usage: Usage::default(),
             copied: 0,
         })
     },
 };
+
+/// If the cheapest paths suffice, waiting data may take this many times as long as at their recent rate.
+const SLOWER: u64 = 2;
 
 /// The decorator.
 #[derive(Debug)]
@@ -177,8 +217,13 @@ struct Price {
     percent: u64,
     wait: Span,
     rtts: u64,
+    /// Idle part of the recent time with which the cheapest subflows suffice; 0 is off.
+    idle_percent: u64,
+    /// Half of the recent time.
+    half: Span,
     sooner: Span,
     backlog: Backlog,
+    usage: Usage,
     /// Bytes of copies on subflows with a cost or a quota.
     copied: u64,
 }
@@ -197,14 +242,19 @@ impl Price {
             || view.subflows.len() > 1 && (self.goal == Goal::Handover || costs())
     }
 
+    /// Returns true if data that waits lets costlier subflows send.
+    const fn has_ceiling(&self) -> bool {
+        matches!(self.goal, Goal::Aggregate | Goal::Interactive)
+    }
+
     /// Returns the subflows that rest now.
     fn resting(&mut self, view: &View<'_>) -> SubflowSet {
         let Some(first) = group(view).min_by_key(|it| (it.price.cost, it.id)) else {
             return SubflowSet::EMPTY;
         };
-        let ceiling = match self.goal {
-            Goal::Aggregate | Goal::Interactive => self.ceiling(view, first.price.cost),
-            Goal::Handover | Goal::Thrifty => first.price.cost,
+        let ceiling = match self.has_ceiling() {
+            true => self.ceiling(view, first.price.cost),
+            false => first.price.cost,
         };
         let rests = |it: &&SubflowView| match self.goal {
             Goal::Handover => it.id != first.id,
@@ -224,9 +274,15 @@ impl Price {
         resting
     }
 
+    /// Returns true if the cheapest subflows were idle for so long that they suffice for the application's rate.
+    fn suffices(&self) -> bool {
+        self.idle_percent > 0 && self.usage.idle_percent() >= self.idle_percent
+    }
+
     /// Returns the highest cost that a subflow may have now, if `least` is the lowest one.
     fn ceiling(&mut self, view: &View<'_>, least: u32) -> u32 {
         self.backlog.note(view);
+        self.usage.note(view, least, self.half);
         let ceiling = least.max(self.backlog.ceiling);
         let Some(next) = group(view).map(|it| it.price.cost).filter(|cost| *cost > ceiling).min()
         else {
@@ -234,7 +290,11 @@ impl Price {
         };
         let allowed = group(view).filter(|it| it.price.cost <= ceiling);
         let srtt = allowed.filter_map(|it| it.srtt).min().unwrap_or_default();
-        if view.now.since(self.backlog.since) < self.wait.max(srtt.times(self.rtts)) {
+        let mut wait = self.wait.max(srtt.times(self.rtts));
+        if self.suffices() {
+            wait += self.usage.time_for(self.backlog.bytes()).times(SLOWER);
+        }
+        if view.now.since(self.backlog.since) < wait {
             return ceiling;
         }
         (self.backlog.ceiling, self.backlog.since) = (next, view.now);
@@ -243,7 +303,8 @@ impl Price {
 
     /// Returns the resting subflows without those on which the next data arrives notably sooner.
     fn without_sooner(&self, view: &View<'_>, mut resting: SubflowSet) -> SubflowSet {
-        let unsent = view.connection.unsent;
+        // If the cheapest subflows suffice, only their delay counts, and not that of a burst.
+        let unsent = if self.suffices() { view.next_len() } else { view.connection.unsent };
         let others = group(view).filter(|it| !resting.contains(it.id) && it.alive());
         let Some(best) = others.filter_map(|it| it.plain_arrival(unsent)).min() else {
             return resting;
@@ -255,6 +316,23 @@ impl Price {
             }
         }
         resting
+    }
+
+    /// Notes the new data that a decision sends or assigns.
+    fn note_sent(&mut self, view: &View<'_>, decision: Decision, out: &Outcome) {
+        let Some(least) = group(view).map(|it| it.price.cost).min() else { return };
+        let is_cheap = |id| view.subflow(id).is_some_and(|it| it.price.cost <= least);
+        match decision {
+            Decision::Send { subflow, what: What::New { .. }, .. } => {
+                self.usage.on_sent(view.next_len(), is_cheap(subflow));
+            }
+            Decision::Assign { .. } => {
+                for (range, id) in &out.plan {
+                    self.usage.on_sent(range.len(), is_cheap(*id));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Returns the bytes of copies that subflows with a cost or a quota may still carry.
@@ -369,6 +447,7 @@ impl Scheduler for Price {
         let spent = quotas.spent();
         let resting = self.resting(&quotas.view(view));
         let decision = self.ask(view, &mut quotas, resting, out);
+        self.note_sent(view, decision, out);
         out.resting = SubflowSet(resting.0 | spent.0);
         for subflow in view.subflows.iter() {
             if out.resting.contains(subflow.id) {
@@ -379,6 +458,9 @@ impl Scheduler for Price {
             }
         }
         out.note("copies_left", None, self.copies_left(view) as f64);
+        if self.has_ceiling() {
+            out.note("idle_percent", None, self.usage.idle_percent() as f64);
+        }
         // The next call may come to another answer at another time.
         explained(view, resting, spent, decision).one_segment(rules::segment_len(view))
     }
@@ -394,6 +476,7 @@ impl Scheduler for Price {
     fn save_state(&self, write: &mut dyn FnMut(&str, f64)) {
         self.base.save_state(write);
         self.backlog.save(write);
+        self.usage.save(write);
         write("price.copied", self.copied as f64);
     }
 
@@ -402,6 +485,7 @@ impl Scheduler for Price {
             self.copied = exact::nearest(value);
             return true;
         }
-        self.backlog.load(name, value).is_some() || self.base.load_state(name, value)
+        self.backlog.load(name, value).or_else(|| self.usage.load(name, value)).is_some()
+            || self.base.load_state(name, value)
     }
 }
