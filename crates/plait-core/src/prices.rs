@@ -55,6 +55,12 @@ impl Quota {
         self.bytes.saturating_sub(self.sent.load(Ordering::Relaxed)) as u64
     }
 
+    /// Returns the bytes that were sent beyond the quota, because all other paths were down or none had joined yet.
+    #[must_use]
+    pub fn over(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed).saturating_sub(self.bytes) as u64
+    }
+
     fn spend(&self, len: u64) {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let more = |sent: usize| Some(sent.saturating_add(len));
@@ -158,12 +164,33 @@ impl Prices {
         self.of(path)?.quota.as_ref().map(Quota::left)
     }
 
+    /// Returns true if two paths have the same quota.
+    pub(crate) fn share_quota(&self, a: PathId, b: PathId) -> bool {
+        let of = |path| self.of(path).and_then(|price| price.quota.as_ref());
+        of(a).is_some_and(|quota| of(b) == Some(quota))
+    }
+
     /// Notes `len` bytes of payload sent on a path.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_sent(&self, path: PathId, len: u64) {
         if let Some(quota) = self.of(path).and_then(|price| price.quota.as_ref()) {
             quota.spend(len);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_counts_what_is_left_and_what_is_beyond_it() {
+        let quota = Quota::new(1_000);
+        let clone = quota.clone();
+        for (len, left, over) in [(0, 1_000, 0), (900, 100, 0), (100, 0, 0), (300, 0, 300)] {
+            quota.spend(len);
+            assert_eq!((clone.left(), clone.over()), (left, over));
         }
     }
 }

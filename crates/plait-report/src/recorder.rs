@@ -78,10 +78,14 @@ impl Recorder {
         }
     }
 
-    /// Starts over, because earlier events are not measured. Windows are kept.
+    /// Starts over, because earlier events are not measured. Windows, and the bytes that quotas count, are kept.
     fn restart(&mut self, now: Time) {
         let held = self.held.map(|(cause, _)| (cause, now));
-        let fresh = Recorder::new(self.sender, self.paths.iter().map(|path| path.name.as_str()));
+        let names = self.paths.iter().map(|path| path.name.as_str());
+        let mut fresh = Recorder::new(self.sender, names);
+        for (path, before) in fresh.counters.iter_mut().zip(&self.counters) {
+            path.metered_bytes = before.metered_bytes;
+        }
         *self = Recorder { origin: now, subflows: self.subflows, held, last: now, ..fresh };
         for (path, _) in self.subflows.into_iter().flatten() {
             self.note_window(now, path);
@@ -153,9 +157,10 @@ impl Recorder {
             counters.sent_bytes += len;
             counters.segments += 1;
             match carry {
-                Carry::New => {}
+                Carry::New => counters.metered_bytes += len,
                 Carry::Retransmission | Carry::TailProbe => counters.retransmitted_bytes += len,
                 Carry::Reinjection | Carry::Redundant | Carry::Opportunistic => {
+                    counters.metered_bytes += len;
                     counters.reinjected_bytes += len;
                 }
             }

@@ -68,7 +68,7 @@ impl Report {
         let connection = outcome.pairs.into_iter().flatten().next();
         let measures = connection.map(|connection| connection.measures).unwrap_or_default();
         let mut timeline = recorder.finish(title, ended);
-        tell_paths(&mut timeline, &measures);
+        tell_paths(&mut timeline, cell, &measures);
         let kinds = scenario.compete.iter().map(ToString::to_string);
         let document = RunDocument {
             competing_mbps: kinds.zip(competing).collect(),
@@ -145,6 +145,12 @@ pub struct PathDocument {
     pub retransmitted_bytes: u64,
     /// Bytes that were sent before on another subflow.
     pub reinjected_bytes: u64,
+    /// Payload bytes that the quota leaves to the sender; absent without a quota.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota_left_bytes: Option<u64>,
+    /// Payload bytes that the sender has sent beyond the quota; absent without a quota.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota_over_bytes: Option<u64>,
     /// Packets lost on the path, in both directions.
     pub lost_packets: u64,
     /// Its measures.
@@ -183,8 +189,12 @@ impl RunDocument {
     }
 }
 
-/// Copies the measures of each path to the timeline.
-fn tell_paths(timeline: &mut Timeline, measures: &Measures) {
+/// Copies the measures and the quota of each path to the timeline.
+fn tell_paths(timeline: &mut Timeline, cell: &Cell, measures: &Measures) {
+    for (counters, path) in timeline.counters.iter_mut().zip(&cell.scenario.paths) {
+        // A single path ignores its quota.
+        counters.quota = path.usage.quota.filter(|_| cell.multipath());
+    }
     let sent: u64 = timeline.counters.iter().map(|path| path.sent_bytes).sum();
     for (counters, path) in timeline.counters.iter_mut().zip(&measures.paths) {
         counters.share = counters.sent_bytes as f64 / sent.max(1) as f64;
@@ -268,6 +278,8 @@ fn path_document(counters: &PathCounters, measures: Option<&PathMeasures>) -> Pa
         segments: counters.segments,
         retransmitted_bytes: counters.retransmitted_bytes,
         reinjected_bytes: counters.reinjected_bytes,
+        quota_left_bytes: counters.quota_rest().map(|(left, _)| left),
+        quota_over_bytes: counters.quota_rest().map(|(_, over)| over),
         lost_packets: counters.lost,
         measures: of_path.collect(),
     }

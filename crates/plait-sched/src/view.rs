@@ -90,6 +90,8 @@ pub struct PriceView {
     /// Payload bytes that the quota of the path leaves to the subflow; `u64::MAX` without a quota.
     /// Data that is assigned and not sent is deducted. Subflows of one path share what is left.
     pub left: u64,
+    /// The other subflows that use the same quota. They count as one path.
+    pub sharing: SubflowSet,
 }
 
 impl PriceView {
@@ -99,7 +101,8 @@ impl PriceView {
     /// Returns the price of a subflow without a quota that takes data and copies.
     #[must_use]
     pub const fn of(cost: u32) -> PriceView {
-        PriceView { cost, resting: false, copies: true, left: u64::MAX }
+        let sharing = SubflowSet::EMPTY;
+        PriceView { cost, resting: false, copies: true, left: u64::MAX, sharing }
     }
 }
 

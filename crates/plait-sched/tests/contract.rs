@@ -184,10 +184,9 @@ impl Run {
                 .zip(costs)
                 .for_each(|(subflow, cost)| subflow.price.cost = cost);
         }
-        if let Some((_, word)) = spec.split_once("over_quota=") {
-            // With `never`, one subflow without a quota carries the rest.
-            let least = if word == "never" { 1 } else { 0 };
-            for id in (0..model.subflows.len() as u8).skip(least) {
+        if spec.contains("over_quota=") {
+            // One subflow without a quota carries the rest.
+            for id in 1..model.subflows.len() as u8 {
                 model.set_quota(SubflowId(id), 20_000 * u64::from(id % 3));
             }
         }
@@ -498,19 +497,20 @@ fn is_spent(subflow: &SubflowView) -> bool {
 
 /// Returns the connection with the subflows at rest whose quotas are used up, if another one can send.
 fn within_quotas(model: &Model) -> Model {
-    let mut model = model.clone();
-    if model.subflows.iter().any(|it| !it.hard_down() && !is_spent(it)) {
-        model.subflows.iter_mut().filter(|it| is_spent(it)).for_each(SubflowView::rest);
+    let mut limited = model.clone();
+    for it in limited.subflows.iter_mut().filter(|it| is_spent(it)) {
+        if model.subflows.iter().any(|other| other.id != it.id && !other.hard_down()) {
+            it.rest();
+        }
     }
-    model
+    limited
 }
 
 /// Checks that a decision keeps to the quotas: data beyond one is sent only if all other subflows cannot
-/// send or have used up theirs, and never if `never` is true.
+/// send, and never if `never` is true.
 fn check_quotas(model: &Model, decision: Decision, plan: &[(DataRange, SubflowId)], never: bool) {
     let left: Vec<u64> = model.subflows.iter().map(|it| it.price.left).collect();
-    let takes = |it: &SubflowView| !is_spent(it) && !it.hard_down();
-    let takes: Vec<bool> = model.subflows.iter().map(takes).collect();
+    let takes: Vec<bool> = model.subflows.iter().map(|it| !it.hard_down()).collect();
     let mut given: Vec<(SubflowId, u64)> = Vec::new();
     if let Decision::Send { subflow, what, .. } = decision {
         // Data that was assigned to the subflow counts already.

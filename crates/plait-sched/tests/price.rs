@@ -80,6 +80,32 @@ fn data_beyond_the_quota_is_sent_only_if_all_other_paths_cannot_send() {
     }
 }
 
+/// A path that has only used up its quota is not down, so neither path carries more.
+#[test]
+fn no_data_is_sent_if_the_quotas_of_all_paths_are_used_up() {
+    for goal in ["aggregate", "interactive", "handover", "thrifty"] {
+        let spec = format!("minrtt+price:goal={goal}");
+        let mut model = limited(MSS - 1);
+        model.set_quota(SLOW, MSS);
+        assert_eq!(outcome(&model, &spec), Ok(SLOW), "{spec}");
+        model.set_quota(SLOW, MSS - 1);
+        assert_eq!(outcome(&model, &spec), Err(Reason::Quota), "{spec}");
+        // Subflows with the same quota count as one path, which has no other.
+        let mut same = model.clone();
+        same.subflow_mut(FAST).price.sharing = SubflowSet::one(SLOW);
+        same.subflow_mut(SLOW).price.sharing = SubflowSet::one(FAST);
+        let expected = if goal == "thrifty" { Err(Reason::Quota) } else { Ok(FAST) };
+        assert_eq!(outcome(&same, &spec), expected, "{spec}");
+        // If the other one is down, a path goes on.
+        for (down, other) in [(FAST, SLOW), (SLOW, FAST)] {
+            let mut model = model.clone();
+            model.subflow_mut(down).pf = true;
+            let expected = if goal == "thrifty" { Err(Reason::Quota) } else { Ok(other) };
+            assert_eq!(outcome(&model, &spec), expected, "{spec}");
+        }
+    }
+}
+
 /// The regular path has used up its quota, so the backup path takes its place.
 #[test]
 fn a_backup_path_takes_the_place_of_one_whose_quota_is_used_up() {

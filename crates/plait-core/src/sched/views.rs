@@ -40,7 +40,7 @@ pub(super) struct Stale {
     pub(super) sent: SubflowSet,
 }
 
-/// A subflow and its price. Only the rest of a quota changes.
+/// A subflow and its price. Only the rest of a quota and the subflows that share it change.
 #[derive(Clone, Copy)]
 struct Viewed<'a> {
     subflow: &'a Subflow,
@@ -78,20 +78,23 @@ impl Scheduling {
     /// Returns a subflow and its price.
     #[inline(never)]
     fn viewed<'a>(&self, seen: SchedulerInputs<'_>, subflow: &'a Subflow) -> Viewed<'a> {
-        let mut price = PriceView::of(self.prices.cost(subflow.address().path()));
-        price.left = self.quota_left(seen, subflow);
-        Viewed { subflow, price }
+        let price = PriceView::of(self.prices.cost(subflow.address().path()));
+        let (left, sharing) = self.quota(seen, subflow);
+        Viewed { subflow, price: PriceView { left, sharing, ..price } }
     }
 
-    /// Returns the payload bytes that the quota of its path leaves to a subflow; `u64::MAX` without
-    /// a quota. Subflows on one path share what is left in equal parts.
-    fn quota_left(&self, seen: SchedulerInputs<'_>, subflow: &Subflow) -> u64 {
+    /// Returns the payload bytes that the quota of its path leaves to a subflow, and the other subflows
+    /// with this quota; `u64::MAX` without a quota. Subflows on one path share what is left in equal parts.
+    fn quota(&self, seen: SchedulerInputs<'_>, subflow: &Subflow) -> (u64, SubflowSet) {
         let path = subflow.address().path();
-        let Some(left) = self.prices.left(path) else { return u64::MAX };
+        let Some(left) = self.prices.left(path) else { return (u64::MAX, SubflowSet::EMPTY) };
+        let others = seen.paths.subflows().iter().filter(|it| it.id() != subflow.id());
+        let sharing = others.filter(|it| self.prices.share_quota(path, it.address().path()));
+        let sharing = sharing.map(|it| it.id()).collect();
         let there = || seen.paths.subflows().iter().filter(|it| it.address().path() == path);
         let assigned: u64 = there().map(|it| seen.data.queue().assigned(it.id())).sum();
-        let sharing = there().filter(|it| it.state().sends_data()).count() as u64;
-        left.saturating_sub(assigned) / sharing.max(1)
+        let parts = there().filter(|it| it.state().sends_data()).count() as u64;
+        (left.saturating_sub(assigned) / parts.max(1), sharing)
     }
 
     /// Returns the scheduler's view of a subflow.
@@ -179,7 +182,9 @@ impl Scheduling {
     fn renew_quotas(&mut self, seen: SchedulerInputs<'_>) {
         for at in 0..self.views.list.len() {
             let subflow = seen.paths.subflow(self.views.list[at].id);
-            self.views.list[at].price.left = self.quota_left(seen, subflow);
+            let (left, sharing) = self.quota(seen, subflow);
+            let price = &mut self.views.list[at].price;
+            (price.left, price.sharing) = (left, sharing);
         }
     }
 

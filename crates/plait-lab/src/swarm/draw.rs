@@ -147,16 +147,19 @@ fn draw_paths(stream: &mut RandomStream) -> Vec<PathCase> {
         .collect()
 }
 
-/// Draws costs and quotas of paths, and a goal. Data continues beyond a quota if no other path works, because
-/// every transfer must end.
+/// Draws costs of paths, a quota of one path, and a goal. Data continues beyond the quota if no other path works,
+/// because every transfer must end.
 fn draw_prices(stream: &mut RandomStream, case: &mut Case) {
     if !one_in(stream, 6) {
         return;
     }
+    let mut has_quota = false;
     for path in &mut case.paths {
         path.cost = pick(stream, &[0, 0, 1, 1, 2, 3]);
         if one_in(stream, 3) {
-            path.quota_bytes = log_within(stream, 2_000, 2_000_000);
+            let bytes = log_within(stream, 2_000, 2_000_000);
+            path.quota_bytes = if has_quota { 0 } else { bytes };
+            has_quota = true;
         }
     }
     let (goal, _) = pick(stream, Goal::ALL);

@@ -82,10 +82,23 @@ pub struct PathCounters {
     pub retransmitted_bytes: u64,
     /// Bytes that another subflow had sent before.
     pub reinjected_bytes: u64,
+    /// Payload bytes that a quota counts, since the start of the run: TCP retransmissions are excluded.
+    pub metered_bytes: u64,
+    /// The quota of the path, if it has one.
+    pub quota: Option<u64>,
     /// Packets dropped by the link, all causes.
     pub lost: u64,
     /// Least, mean and greatest RTT sample in milliseconds.
     pub rtt_ms: Option<(f64, f64, f64)>,
+}
+
+impl PathCounters {
+    /// Returns the bytes that the quota leaves, and the bytes beyond it.
+    #[must_use]
+    pub fn quota_rest(&self) -> Option<(u64, u64)> {
+        let quota = self.quota?;
+        Some((quota.saturating_sub(self.metered_bytes), self.metered_bytes.saturating_sub(quota)))
+    }
 }
 
 /// The data of the drawing.
@@ -181,7 +194,7 @@ impl Timeline {
     }
 
     fn counter_table(&self) -> Table {
-        let mut table = Table::new(vec![
+        let mut columns = vec![
             Column::new("path", Align::Left),
             Column::new("share", Align::Right),
             Column::new("sent", Align::Right),
@@ -190,22 +203,32 @@ impl Timeline {
             Column::new("reinjected", Align::Right),
             Column::new("lost packets", Align::Right).dispensable(2),
             Column::new("rtt min/mean/max", Align::Right).dispensable(1),
-        ]);
+        ];
+        let limited = self.counters.iter().any(|path| path.quota.is_some());
+        if limited {
+            columns.push(Column::new("quota", Align::Right));
+        }
+        let mut table = Table::new(columns);
         for path in &self.counters {
             let rtt = path.rtt_ms.map(|(min, mean, max)| format!("{min:.0}/{mean:.0}/{max:.0} ms"));
-            table.row(
-                Emphasis::None,
-                vec![
-                    path.name.clone(),
-                    percent(path.share),
-                    bytes(path.sent_bytes),
-                    path.segments.to_string(),
-                    bytes(path.retransmitted_bytes),
-                    bytes(path.reinjected_bytes),
-                    path.lost.to_string(),
-                    rtt.unwrap_or_else(|| "-".to_owned()),
-                ],
-            );
+            let mut row = vec![
+                path.name.clone(),
+                percent(path.share),
+                bytes(path.sent_bytes),
+                path.segments.to_string(),
+                bytes(path.retransmitted_bytes),
+                bytes(path.reinjected_bytes),
+                path.lost.to_string(),
+                rtt.unwrap_or_else(|| "-".to_owned()),
+            ];
+            if limited {
+                row.push(match path.quota_rest() {
+                    Some((_, over)) if over > 0 => format!("{} over", bytes(over)),
+                    Some((left, _)) => format!("{} left", bytes(left)),
+                    None => "-".to_owned(),
+                });
+            }
+            table.row(Emphasis::None, row);
         }
         table
     }
@@ -315,6 +338,7 @@ mod tests {
                     reinjected_bytes: 0,
                     lost: 2,
                     rtt_ms: Some((25.1, 31.4, 58.0)),
+                    ..PathCounters::default()
                 },
                 PathCounters { name: "lte".into(), share: 0.13, ..PathCounters::default() },
             ],
@@ -333,6 +357,24 @@ mod tests {
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width.clamp(66, 100), "{widest} at {width}\n{text}");
         }
+    }
+
+    /// Only paths with a quota have a rest, and only runs with one have the column.
+    #[test]
+    fn a_run_has_the_rest_of_each_quota_or_the_bytes_beyond_it() {
+        let mut run = sample();
+        assert!(!run.to_text(100, false).contains("quota"));
+        let last_cells = |run: &Timeline| {
+            let text = run.to_text(100, false);
+            let rows = text.lines().skip_while(|line| !line.starts_with("path ")).take(3);
+            rows.map(|line| line.rsplit("  ").next().unwrap().trim().to_owned()).collect::<Vec<_>>()
+        };
+        run.counters[1].quota = Some(100_000);
+        run.counters[1].metered_bytes = 60_000;
+        assert_eq!(last_cells(&run), ["quota", "-", "40.0 kB left"]);
+        run.counters[1].metered_bytes = 1_100_000;
+        assert_eq!(last_cells(&run), ["quota", "-", "1.00 MB over"]);
+        assert_eq!(run.counters[1].quota_rest(), Some((0, 1_000_000)));
     }
 
     #[test]

@@ -153,7 +153,8 @@ of the payload sent. Data of a failed path is no copy: it has to be sent again.
 
 A path whose quota has no room for a full segment rests with every goal, and the others take its place.
 With `over_quota=down`, it carries data again while all other paths cannot send, but no copies. A path
-that recovers from a timeout can send. Data that is assigned ahead counts as sent.
+that recovers from a timeout can send, and so can one that has only used up a quota of its own. So nothing
+is sent if the quotas of all paths are used up. Data that is assigned ahead counts as sent.
 
 Numbers  rests (1) of each path that rests, copies_left (bytes of copies that the payload allows),
          quota_left (bytes) of each path with a quota, idle_percent (idle part of the recent time).

@@ -241,7 +241,8 @@ impl ServerPrices {
 
 /// Returns the line about a quota when the command ends.
 fn rest(of: &str, quota: &Quota) -> String {
-    format!("event=quota of={of} bytes={} left={}", quota.bytes(), quota.left())
+    let (bytes, left, over) = (quota.bytes(), quota.left(), quota.over());
+    format!("event=quota of={of} bytes={bytes} left={left} over={over}")
 }
 
 /// Returns the lines about the quotas of a client, one for each.
@@ -332,8 +333,8 @@ mod tests {
         assert_eq!(
             rests(&from),
             [
-                "event=quota of=10.98.1.77 bytes=500000 left=500000",
-                "event=quota of=wwan0 bytes=1000000000 left=1000000000",
+                "event=quota of=10.98.1.77 bytes=500000 left=500000 over=0",
+                "event=quota of=wwan0 bytes=1000000000 left=1000000000 over=0",
             ]
         );
         for (quotas, part) in [

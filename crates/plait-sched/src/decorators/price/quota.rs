@@ -52,7 +52,11 @@ impl Limited {
         let mut limited = Limited { subflows, count, spent, exceeding };
         let segment = rules::segment_len(view);
         let is_spent = |it: &SubflowView| it.price.left.saturating_add(it.queued) < segment;
-        let down = !view.subflows.iter().any(|it| !it.hard_down() && !is_spent(it));
+        // A subflow that has only used up its own quota is not down.
+        let others_down = |of: &SubflowView| {
+            let is_same = |it: &SubflowView| it.id == of.id || of.price.sharing.contains(it.id);
+            view.subflows.iter().all(|it| is_same(it) || it.hard_down())
+        };
         for subflow in limited.subflows_mut().iter_mut().filter(|it| has_quota(it)) {
             if !is_spent(subflow) {
                 // The next segment fits, unless assigned data has taken its place.
@@ -60,7 +64,7 @@ impl Limited {
                     let held = subflow.inflight.saturating_add(subflow.queued);
                     subflow.cap = subflow.cap.min(held.saturating_add(subflow.price.left));
                 }
-            } else if down && over_quota == OverQuota::Down {
+            } else if over_quota == OverQuota::Down && others_down(subflow) {
                 subflow.price.copies = false;
                 subflow.price.left = u64::MAX;
                 exceeding.insert(subflow.id);

@@ -51,6 +51,10 @@ struct Path {
     /// Payload bytes that the quota of the path leaves; absent without a quota.
     #[serde(skip_serializing_if = "Option::is_none")]
     quota_left_bytes: Option<u64>,
+    /// Payload bytes sent beyond the quota of the path, because all other paths were down or none had joined yet;
+    /// absent without a quota.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota_over_bytes: Option<u64>,
 }
 
 /// How a connection ended.
@@ -115,8 +119,8 @@ impl Ended {
             if let Some(rtt_us) = path.rtt_us {
                 line.push_str(&format!(", RTT {:.1} ms", rtt_us / 1e3));
             }
-            if let Some(left) = path.quota_left_bytes {
-                line.push_str(&format!(", {} left of the quota", render::bytes(left)));
+            if let (Some(left), Some(over)) = (path.quota_left_bytes, path.quota_over_bytes) {
+                line.push_str(&format!(", {}", rest_of_quota(left, over)));
             }
             line
         };
@@ -133,6 +137,7 @@ impl Ended {
                 Some(Origin { address, .. }) => address.to_string(),
                 None => "unknown".to_owned(),
             };
+            let quota = own.and_then(|own| own.quota.as_ref());
             let bits = bytes(path) as f64 * 8e9;
             Path {
                 name,
@@ -143,10 +148,19 @@ impl Ended {
                 rate_bps: (bits / self.age.as_nanos().max(1) as f64).round() as u64,
                 rtt_us: path.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
                 retransmissions: path.retransmissions,
-                quota_left_bytes: own.and_then(|own| own.quota.as_ref()).map(Quota::left),
+                quota_left_bytes: quota.map(Quota::left),
+                quota_over_bytes: quota.map(Quota::over),
             }
         };
         self.paths.iter().map(path).collect()
+    }
+}
+
+/// Returns the words for the bytes that a quota leaves, or for those beyond it.
+fn rest_of_quota(left: u64, over: u64) -> String {
+    match over {
+        0 => format!("{} left of the quota", render::bytes(left)),
+        _ => format!("{} beyond the quota", render::bytes(over)),
     }
 }
 
@@ -154,6 +168,12 @@ impl Ended {
 mod tests {
     use super::*;
     use std::net::IpAddr;
+
+    #[test]
+    fn bytes_beyond_a_quota_are_told() {
+        assert_eq!(rest_of_quota(0, 0), "0 B left of the quota");
+        assert_eq!(rest_of_quota(0, 1_340_000), "1.34 MB beyond the quota");
+    }
 
     #[test]
     fn a_path_has_a_line_with_its_share_and_rate() {
