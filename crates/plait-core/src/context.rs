@@ -252,6 +252,11 @@ impl Context<'_> {
         self.shared.prices.of(paths)
     }
 
+    /// Returns the rank of a path of `spec` to dial.
+    pub(crate) fn dial_rank(&self, spec: &ConnectionSpec, path: &PathConfig) -> DialRank {
+        self.shared.prices.dial_rank(path, spec.config.segment_payload())
+    }
+
     /// Gives `prices` the price that the endpoint's user has set for a path.
     pub(crate) fn price(&self, prices: &mut Prices, path: PathId) {
         if let Some(cost) = self.shared.prices.cost(path) {

@@ -3,13 +3,22 @@
 //! A SYN that stays unanswered is set aside and not given up: each path has its own attempt, with its
 //! own key and port. The attempts take turns to repeat their SYN, and the first answer to any of them
 //! opens the connection (as in RFC 8305 section 5).
+//!
+//! A path that costs more, or that has used up its quota, is dialled only if the cheaper paths are down:
+//! a SYN there has timed out, and its repetition stayed unanswered for [`JoinRules::attempt_delay`]. If
+//! the RTT is shorter than that, one lost SYN does not lead to such a path.
+//!
+//! [`JoinRules::attempt_delay`]: crate::JoinRules::attempt_delay
 
-use crate::config::Dial;
+use crate::config::{Dial, KernelRules, PathConfig};
+use crate::context::Context;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
+use crate::paths::addresses::Addresses;
 use crate::paths::sizing::SegmentSizes;
+use crate::prices::DialRank;
 use crate::spec::ConnectionSpec;
 use crate::tcp::address::Address;
 use crate::tcp::handshake::SynState;
@@ -29,6 +38,57 @@ struct Attempt {
     subflow: Subflow,
 }
 
+/// Why another path may be dialled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DialCause {
+    /// The SYN was not answered in time.
+    Timeout,
+    /// The address of the path is gone.
+    AddressLost,
+}
+
+/// The paths that a SYN may use.
+#[derive(Clone, Copy)]
+pub(super) struct Ways<'a> {
+    ctx: &'a Context<'a>,
+    spec: &'a ConnectionSpec,
+    addresses: &'a Addresses,
+    /// The path of the current SYN.
+    here: PathId,
+}
+
+impl<'a> Ways<'a> {
+    pub(super) const fn of(
+        ctx: &'a Context<'a>,
+        spec: &'a ConnectionSpec,
+        addresses: &'a Addresses,
+        here: PathId,
+    ) -> Ways<'a> {
+        Ways { ctx, spec, addresses, here }
+    }
+
+    fn rank(&self, path: &PathConfig) -> DialRank {
+        self.ctx.dial_rank(self.spec, path)
+    }
+
+    /// Returns the rank of the current path.
+    fn own_rank(&self) -> DialRank {
+        self.spec.path(self.here).map_or_else(DialRank::default, |it| self.rank(it))
+    }
+
+    /// Returns the ranks of the paths with an address of this host.
+    fn ranks(&self) -> impl Iterator<Item = DialRank> {
+        let there = self.spec.paths.iter().filter(|it| !self.addresses.is_gone(it.path));
+        there.map(|it| self.rank(it))
+    }
+
+    /// Returns the next path in turn with such a rank.
+    fn next(&self, may: impl Fn(DialRank) -> bool) -> Option<PathId> {
+        let may = |it: &PathConfig| !self.addresses.is_gone(it.path) && may(self.rank(it));
+        self.spec.path_after(self.here, may)
+    }
+}
+
 /// Attempts to dial.
 #[derive(Default, Debug)]
 pub(super) struct Redial {
@@ -38,17 +98,82 @@ pub(super) struct Redial {
     dials: u8,
     /// Consecutive handshakes that succeeded while no data was delivered.
     unheard: u8,
+    /// The highest rank of the paths that may be dialled. It holds for the path of the current attempt too
+    /// from the first restart on.
+    ceiling: DialRank,
+    /// The current SYN is the last one before paths with a higher rank are dialled.
+    last_chance: bool,
 }
 
 impl Redial {
-    /// Returns true if some of `ways` paths have not been tried.
-    pub(super) fn has_untried(&self, ways: usize) -> bool {
-        usize::from(self.dials) + 1 < ways
-    }
-
     /// Returns how often each of `ways` paths was tried, the current attempt included.
     pub(super) fn rounds(&self, ways: usize) -> usize {
         (usize::from(self.dials) + 1) / ways
+    }
+
+    /// Counts an unanswered SYN. Its timeout is not doubled if the SYN waited for less.
+    pub(super) fn count_timeout(&self, subflow: &mut Subflow, rules: KernelRules) {
+        let dials = !subflow.origin().join && subflow.state() == State::SynSent;
+        if self.last_chance && dials {
+            subflow.count_handshake_retry();
+        } else {
+            subflow.on_syn_timeout(rules);
+        }
+    }
+
+    /// Returns the highest rank of the paths that may be dialled now.
+    fn highest(&self, ways: &Ways<'_>) -> DialRank {
+        self.ceiling.max(ways.own_rank())
+    }
+
+    /// Returns the rank of the paths to dial next if the ones that may be dialled are down.
+    fn next_rank(&self, ways: &Ways<'_>) -> Option<DialRank> {
+        let highest = self.highest(ways);
+        ways.ranks().filter(|rank| *rank > highest).min()
+    }
+
+    /// Returns true if some of the paths that may be dialled now have not been tried.
+    fn has_untried(&self, ways: &Ways<'_>) -> bool {
+        let all = ways.spec.ways_to_dial();
+        let count = if all == 1 || self.next_rank(ways).is_none() {
+            all
+        } else {
+            let highest = self.highest(ways);
+            ways.ranks().filter(|rank| *rank <= highest).count()
+        };
+        usize::from(self.dials) + 1 < count
+    }
+
+    /// Returns true if our SYN, which was repeated `retries` times, gives way to another path before its
+    /// timeout.
+    pub(super) fn moves_soon(&self, ways: &Ways<'_>, retries: u8) -> bool {
+        self.last_chance || retries == 0 && self.has_untried(ways)
+    }
+
+    /// Returns the path to dial; `None` to stay on this one. A path with a higher price is dialled if no
+    /// other one has an address, or after the last SYN on the cheaper paths.
+    fn next_path(&mut self, ways: &Ways<'_>, cause: DialCause) -> Option<PathId> {
+        let (highest, next) = (self.highest(ways), self.next_rank(ways));
+        let was_last = core::mem::take(&mut self.last_chance);
+        if cause == DialCause::Timeout {
+            if ways.spec.ways_to_dial() == 1 {
+                return None;
+            }
+            if let Some(rank) = next.filter(|_| !self.has_untried(ways)) {
+                // The SYN is repeated here once more.
+                self.last_chance = !was_last;
+                return if was_last { self.rise(ways, rank) } else { None };
+            }
+        }
+        self.ceiling = highest;
+        let there = ways.next(|rank| rank <= highest);
+        there.or_else(|| next.and_then(|rank| self.rise(ways, rank)))
+    }
+
+    /// Allows paths of this rank, and returns the next one.
+    fn rise(&mut self, ways: &Ways<'_>, rank: DialRank) -> Option<PathId> {
+        self.ceiling = rank;
+        ways.next(|it| it == rank)
     }
 
     /// Counts a handshake without delivered data. Returns true if it is not the first in a row.
@@ -65,6 +190,7 @@ impl Redial {
 
     /// Takes the attempt at the address for which `holds`.
     fn take(&mut self, holds: impl Fn(Address) -> bool) -> Option<Attempt> {
+        self.last_chance = false;
         let place = self.waiting.iter().position(|dial| holds(dial.subflow.address()))?;
         Some(self.waiting.remove(place))
     }
@@ -150,6 +276,7 @@ impl Redial {
         sizes: SegmentSizes,
         address: Address,
     ) -> Attempt {
+        self.last_chance = false;
         let address = address.at_port(parts.ctx.take_port());
         let syn = SynState::new(&mut parts.ctx, &spec.config, true);
         let key = parts.ctx.unique_key();
@@ -173,11 +300,11 @@ impl ConnectionSpec {
     }
 
     /// Returns the first path after `here` for which `may` holds, in turn.
-    fn path_after(&self, here: PathId, may: impl Fn(PathId) -> bool) -> Option<PathId> {
+    fn path_after(&self, here: PathId, may: impl Fn(&PathConfig) -> bool) -> Option<PathId> {
         let count = self.paths.len();
         let position = self.paths.iter().position(|config| config.path == here)?;
-        let mut others = (1..count).map(|step| self.paths[(position + step) % count].path);
-        others.find(|next| may(*next))
+        let mut others = (1..count).map(|step| &self.paths[(position + step) % count]);
+        others.find(|next| may(next)).map(|next| next.path)
     }
 }
 
@@ -186,17 +313,15 @@ impl Paths {
     pub(super) fn dial_again(&mut self, parts: &mut Parts<'_>) {
         let retries = self.subflows[SubflowId::FIRST].handshake_retries();
         self.redial.find_silence(parts, &self.spec, retries);
-        if self.spec.ways_to_dial() > 1 {
-            self.dial_elsewhere(parts);
-        }
+        self.dial_elsewhere(parts, DialCause::Timeout);
     }
 
-    /// Continues or starts the dial on the next path, and sets the current attempt aside: an answer to it
-    /// is still used. Returns false if there is no other path.
-    pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>) -> bool {
+    /// Continues or starts the dial on another path if there is a reason to leave this one, and sets the
+    /// current attempt aside: an answer to it is still used. Returns false if the dial stays on its path.
+    pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>, cause: DialCause) -> bool {
         let (here, key) = (self.subflows[SubflowId::FIRST].address(), parts.data.keys().local);
-        let may = |path| !self.addresses.is_gone(path);
-        let Some(path) = self.spec.path_after(here.path(), may) else { return false };
+        let ways = Ways::of(&parts.ctx, &self.spec, &self.addresses, here.path());
+        let Some(path) = self.redial.next_path(&ways, cause) else { return false };
         let attempt = self.redial.attempt_on(parts, &self.spec, self.sizes, here.on_path(path));
         let first = self.subflows.take_first();
         self.begin(parts, attempt);

@@ -93,7 +93,7 @@ impl Paths {
     fn repeat_syn(&mut self, data: &DataLevel, id: SubflowId, alone: bool) -> bool {
         let rounds = {
             let subflow = &mut self.subflows[id];
-            subflow.on_syn_timeout(self.spec.config.kernel_rules);
+            self.redial.count_timeout(subflow, self.spec.config.kernel_rules);
             if subflow.origin().join && data.closing().done() && !alone {
                 // The subflow has no further use.
                 return false;

@@ -1,10 +1,11 @@
 //! Which path is dialled if paths have a cost or a quota.
 
-use crate::harness::{PORT, Script, multipath, spec};
-use crate::segment::{SYN, want};
+use crate::harness::{PORT, Script, multipath, plain, spec};
+use crate::segment::{ACK, SYN, Seg, want};
 use plait_base::{PathId, Span};
 use plait_core::{
-    Config, ConnectionSpec, Dial, MemorySettings, PathEntry, PathKey, PathName, PathRecord, Quota,
+    Config, ConnectionSpec, ConnectionState, Dial, MemorySettings, PathEntry, PathKey, PathName,
+    PathRecord, Quota,
 };
 use std::net::IpAddr;
 
@@ -104,4 +105,74 @@ fn the_memory_prefers_no_path_with_a_higher_price() {
         s.drain();
         s.expect(want(first, SYN));
     }
+}
+
+/// A path with a higher price is dialled 250 ms after the repetition of the SYN. Later, all paths take
+/// turns.
+#[test]
+fn a_path_with_a_higher_price_is_dialled_if_the_cheaper_one_is_down() {
+    let slow = [(0, 0.0), (0, 1_000.0), (1, 1_250.0), (0, 2_250.0), (1, 4_250.0)];
+    for prices in [[(0, None), (1, None)], [(1, None), (2, None)], [(5, None), (0, SPENT)]] {
+        assert_eq!(syns(priced(multipath(), &prices), 5_000), slow, "{prices:?}");
+    }
+    let soon = [(0, 0.0), (1, 250.0), (0, 1_250.0), (1, 3_250.0)];
+    for prices in [[(1, None), (1, None)], [(0, ROOM), (0, None)], [(0, None), (0, ROOM)]] {
+        assert_eq!(syns(priced(multipath(), &prices), 5_000), soon, "{prices:?}");
+    }
+    // Without probes, and with plain TCP, each SYN has its timeout.
+    for config in [plain(), multipath().with(|it| it.joins.probe = None)] {
+        let syns = syns(priced(config, &[(0, None), (1, None)]), 3_500);
+        assert_eq!(syns, [(0, 0.0), (0, 1_000.0), (1, 3_000.0)]);
+    }
+}
+
+/// Paths with the same price are all tried before a path with a higher one.
+#[test]
+fn prices_are_dialled_in_turn() {
+    let prices = [(3, None), (0, None), (1, None), (0, None)];
+    let syns = syns(priced(multipath(), &prices), 5_000);
+    let expected = [(1, 0.0), (3, 250.0), (3, 1_250.0), (2, 1_500.0), (2, 2_500.0), (0, 2_750.0)];
+    assert_eq!(syns[..6], expected);
+    assert!(syns[6..].iter().all(|(_, at)| *at >= 3_750.0), "{syns:?}");
+}
+
+/// If the address of the cheaper path goes away, the other path is dialled at once.
+#[test]
+fn a_path_with_a_higher_price_replaces_a_lost_address() {
+    let mut s = Script::client(priced(multipath(), &[(0, None), (1, None)]));
+    s.expect(want(0, SYN));
+    s.after(100);
+    s.endpoint.lose_address(s.now, PathId(0));
+    s.drain();
+    s.expect(want(1, SYN).at(100.0));
+    s.after(10_000);
+    assert!(s.out.iter().all(|(_, seg, _)| seg.path == 1));
+}
+
+/// If the address of the costly path goes away before the dial, the SYNs have their usual timeouts.
+#[test]
+fn a_lost_costly_path_changes_no_timeout() {
+    let mut s = Script::client(priced(multipath(), &[(0, None), (1, None)]));
+    s.after(1_100);
+    s.endpoint.lose_address(s.now, PathId(1));
+    s.after(12_000);
+    let at: Vec<f64> = s.out.iter().map(|(at, ..)| at.as_nanos() as f64 / 1e6).collect();
+    assert_eq!(at, [0.0, 1_000.0, 1_250.0, 3_250.0, 7_250.0]);
+}
+
+/// A late answer on the cheaper path opens the connection there.
+#[test]
+fn the_cheaper_path_may_still_answer() {
+    let mut s = Script::client(priced(multipath(), &[(0, None), (1, None)]));
+    s.after(1_300);
+    for (path, at) in [(0, 0.0), (0, 1_000.0)] {
+        s.expect(want(path, SYN).at(at));
+    }
+    let late = s.syn_ack(0);
+    s.expect(want(1, SYN).at(1_250.0));
+    s.send(late);
+    s.expect(want(0, ACK).mptcp("capable2"));
+    assert_eq!(s.state(), ConnectionState::Open);
+    s.send(Seg { path: 1, ..s.syn_ack(0) });
+    s.expect(want(1, plait_wire::Flags::RST));
 }
