@@ -46,7 +46,13 @@ fn main() {
         trials.push(Trial::test(name, move || clean_up(signal)));
     }
     trials.push(Trial::test("a_file_is_fetched_from_a_kernel", fetch));
-    trials.push(Trial::test("a_second_fetch_begins_on_the_better_path", remembered));
+    for (name, from, local) in [
+        ("addresses", ["10.98.1.77@c0", "10.98.2.77@c1"], ["10.98.1.77", "10.98.2.77"]),
+        ("devices", ["c0", "c1"], ["10.98.1.1", "10.98.2.1"]),
+    ] {
+        let name = format!("a_second_fetch_begins_on_the_better_path/{name}");
+        trials.push(Trial::test(name, move || remembered(from, local)));
+    }
     for family in [Family::V4, Family::V6] {
         let name = format!("another_decoder_understands_a_server/{family:?}");
         trials.push(Trial::test(name, move || capture_server(family)));
@@ -94,13 +100,14 @@ fn main() {
 }
 
 /// The first path is slow and far. A first `plait get` begins there, and leaves a file. A second one reads it
-/// and begins on the other path.
-fn remembered() -> Result<(), Failed> {
+/// and begins on the other path. The file names the paths by addresses that stay the same (`local`).
+fn remembered(from: [&str; 2], local: [&str; 2]) -> Result<(), Failed> {
     let bed = Bed::build(Family::V4, &[Line::new(3, 120, 60_000), Line::new(30, 20, 60_000)])?;
     let service = bed.family.service();
     bed.own_service()?;
     let served = Service::start(&bed.server, SocketAddr::new(service, 80), Speaks::Mptcp, 2)?;
-    let memory = std::env::temp_dir().join(format!("plait-paths-{}.toml", std::process::id()));
+    let name = format!("plait-paths-{}-{}.toml", std::process::id(), local[0]);
+    let memory = std::env::temp_dir().join(name);
     let answer = memory.with_extension("answer");
     let _ = fs::remove_file(&memory);
     let fetch = || -> Result<Value, Failed> {
@@ -111,7 +118,7 @@ fn remembered() -> Result<(), Failed> {
                 .arg(&memory)
                 .arg("--output")
                 .arg(&answer)
-                .args(["--from", "10.98.1.77@c0", "--from", "10.98.2.77@c1"])
+                .args(["--from", from[0], "--from", from[1]])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -136,12 +143,13 @@ fn remembered() -> Result<(), Failed> {
     assert_eq!(fetch()?["paths"][0]["name"], "c0");
     let known = paths()?;
     let texts = |name: &str| known.iter().map(|path| path[name].clone()).collect::<Vec<_>>();
-    assert_eq!(texts("local"), ["10.98.1.77", "10.98.2.77"]);
+    assert_eq!(texts("local"), local);
     assert_eq!(texts("destination"), ["10.99.0.0/24"; 2]);
     assert_eq!(texts("source"), ["get"; 2]);
     let received = |path: &Value| path["received_bps"].as_u64().unwrap_or(0);
     assert!(received(&known[1]) > 2 * received(&known[0]), "{known:?}");
     assert_eq!(fetch()?["paths"][0]["name"], "c1", "{known:?}");
+    assert_eq!(paths()?.len(), 2);
     let forget = ["paths", "forget", "10.99.0.0/16", "--file"];
     let output = Command::new(PLAIT).args(forget).arg(&memory).output()?;
     assert_eq!(String::from_utf8_lossy(&output.stdout), "2 paths forgotten, 0 left\n");

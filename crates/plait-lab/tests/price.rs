@@ -342,6 +342,56 @@ fn a_path_with_less_than_a_segment_of_quota_carries_no_data() {
     }
 }
 
+/// The free path answers after the time at which a path with the same price would be dialled.
+#[test]
+fn a_path_with_a_higher_price_is_not_dialled_because_the_cheaper_one_is_slow() {
+    let sent = |price: &str, workload: &str, goal: &str| {
+        let line = format!(
+            "--path sat:rate=50mbit,rtt=600ms --path lte:rate=20mbit,rtt=50ms{price} \
+             --workload {workload} --goal {goal} --schedulers slot"
+        );
+        run(&line, 1).paths[1].sent_bytes
+    };
+    for workload in ["download:1MB", "upload:1MB", "stream:10kB@40ms,for=2s"] {
+        for goal in ["handover", "thrifty"] {
+            assert_eq!(sent(",cost=1", workload, goal), 0, "{workload}, {goal}");
+        }
+        for goal in ["aggregate", "interactive", "handover", "thrifty"] {
+            assert_eq!(sent(",quota=1kB", workload, goal), 0, "{workload}, {goal}");
+        }
+    }
+    assert!(sent(",quota=1MB", "download:2MB", "aggregate") > 500_000, "it is dialled");
+}
+
+/// If the free path is down, the other one is dialled after 1.25 s.
+#[test]
+fn a_path_with_a_higher_price_is_dialled_in_an_outage() {
+    for goal in ["aggregate", "interactive", "handover", "thrifty"] {
+        let line = format!(
+            "--path wifi:rate=20mbit,rtt=22ms,down=0s..20s --path lte:rate=20mbit,rtt=50ms,cost=1 \
+             --workload download:1MB --goal {goal} --schedulers slot"
+        );
+        let measures = run(&line, 1);
+        assert_eq!(measures.paths[0].sent_bytes, 0, "{line}");
+        let at = measures.completion_ms.expect("an end");
+        assert!((1_250.0..3_000.0).contains(&at), "{at} ms: {line}");
+    }
+}
+
+/// A small download ends before the other path has joined.
+#[test]
+fn a_connection_begins_on_the_free_path() {
+    for goal in ["aggregate", "handover", "thrifty"] {
+        for workload in ["download:20kB", "upload:20kB"] {
+            let line = format!(
+                "--path lte:rate=10mbit,rtt=60ms,cost=1 --path wifi:rate=20mbit,rtt=22ms \
+                 --workload {workload} --goal {goal} --schedulers slot"
+            );
+            assert_eq!(run(&line, 1).paths[0].sent_bytes, 0, "{line}");
+        }
+    }
+}
+
 /// The connections of a page begin on a path until its quota is used up, and then on the other one.
 #[test]
 fn connections_that_use_up_a_quota_end_on_the_other_path() {

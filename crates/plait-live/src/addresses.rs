@@ -7,7 +7,7 @@ use rustix::net::{
     socket,
 };
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// IFA_ADDRESS and IFA_LOCAL.
 const ADDRESS: u16 = 1;
@@ -37,6 +37,23 @@ fn has(rest: &[u8], octets: &[u8]) -> bool {
     let is_v6 = octets.len() > 4;
     attributes(rest)
         .any(|(kind, value)| value == octets && (kind == LOCAL || kind == ADDRESS && is_v6))
+}
+
+/// Returns the first IPv4 address of a device in the namespace of the calling thread; `None` if it has none.
+/// Needs no capability.
+///
+/// # Errors
+/// If there is no such device, or if the netlink request fails.
+pub fn first_v4(device: &str) -> io::Result<Option<Ipv4Addr>> {
+    let any = socket(Family::INET, SocketType::DGRAM, None)?;
+    let index = name_to_index(&any, device)?;
+    let mut first = None;
+    each_address(true, |device, rest| {
+        let mut own = attributes(rest).filter(|(kind, _)| device == index && *kind == LOCAL);
+        let own = own.find_map(|(_, value)| <[u8; 4]>::try_from(value).ok());
+        first = first.or(own.map(Ipv4Addr::from));
+    })?;
+    Ok(first)
 }
 
 /// Returns the name of the device in the namespace of the calling thread that has an address. Needs no capability.
@@ -109,5 +126,7 @@ mod tests {
         assert!(has_addresses(true).unwrap());
         assert_eq!(device_of([127, 0, 0, 1].into()).unwrap().as_deref(), Some("lo"));
         assert_eq!(device_of([192, 0, 2, 1].into()).unwrap(), None);
+        assert_eq!(first_v4("lo").unwrap(), Some(Ipv4Addr::LOCALHOST));
+        assert!(first_v4("nosuchdevice").is_err());
     }
 }

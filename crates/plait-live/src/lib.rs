@@ -46,7 +46,7 @@ mod traffic;
 pub mod transfer;
 mod world;
 
-pub use addresses::{device_of, has_address, has_addresses};
+pub use addresses::{device_of, first_v4, has_address, has_addresses};
 pub use asker::Asker;
 pub use capabilities::{Capabilities, Identity, drop_capabilities};
 pub use capacity::{connections_of_host, memory_of_host};

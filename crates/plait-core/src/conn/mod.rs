@@ -18,10 +18,10 @@ use crate::error::Error;
 use crate::event::{Event, FallbackCause};
 use crate::notices::Notices;
 use crate::parts::Parts;
-use crate::paths::Paths;
 use crate::paths::fallback::{Fallback, FallbackStep};
 use crate::paths::handshake::Opening;
 use crate::paths::remnant::WaitingSubflow;
+use crate::paths::{DialCause, Paths};
 use crate::sched::Scheduling;
 use crate::segments::Transmit;
 use crate::spec::{ConnectionSpec, ConnectionState};
@@ -239,7 +239,7 @@ impl Connection {
         }
         let dialling = self.paths.subflows().dials_on(&self.data, path);
         let (paths, mut parts) = self.split(ctx);
-        let moved = dialling && paths.dial_elsewhere(&mut parts);
+        let moved = dialling && paths.dial_elsewhere(&mut parts, DialCause::AddressLost);
         paths.drop_waiting_dials(parts.notices, |waiting| waiting == path);
         if moved {
             return;

@@ -41,7 +41,7 @@ impl Paths {
                 return Some(Control::Ready(transmit));
             }
             if self.subflows[id].take_control(ControlSegment::Syn) {
-                let again = parts.ctx.now + self.syn_retry(parts, id);
+                let again = parts.ctx.now + self.syn_retry(&parts.ctx, parts.data, id);
                 self.subflows[id].on_syn_sent(again);
                 return Some(Control::Ready(self.build_syn(parts.data, parts.ctx.now, id)));
             }

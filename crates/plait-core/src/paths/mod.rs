@@ -34,6 +34,7 @@ use crate::paths::addresses::Addresses;
 use crate::paths::admission::Allowance;
 use crate::paths::challenges::Challenges;
 use crate::paths::joins::{EarlyAnswer, Joins};
+pub(crate) use crate::paths::redial::DialCause;
 use crate::paths::redial::Redial;
 use crate::paths::sizing::SegmentSizes;
 use crate::paths::slots::Slots;

@@ -3,27 +3,29 @@
 //! timeout, which continues to double.
 
 use crate::config::{Config, PathConfig};
+use crate::context::Context;
+use crate::data::level::DataLevel;
 use crate::parts::Parts;
 use crate::paths::Paths;
 use crate::paths::joins::Target;
+use crate::paths::redial::Ways;
 use crate::tcp::probing::interval;
 use crate::timers::ConnectionTimer;
 use plait_base::{Span, SubflowId};
 
 impl Paths {
     /// Returns when our SYN counts as unanswered: after the timeout. A join's SYN is retransmitted
-    /// no later than a probe would be. The very first SYN moves to another path sooner, and so does the
-    /// last one before a path with a higher price.
-    pub(crate) fn syn_retry(&self, parts: &Parts<'_>, id: SubflowId) -> Span {
+    /// no later than a probe would be. A SYN before the dial on another path has less time.
+    pub(crate) fn syn_retry(&self, ctx: &Context<'_>, data: &DataLevel, id: SubflowId) -> Span {
         let subflow = &self.subflows[id];
         let rto = subflow.sender().rtt.rto();
-        let base =
-            parts.data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
+        let base = data.probe_interval(&self.spec.config).filter(|_| subflow.origin().initiator);
         let Some(base) = base else { return rto };
         if subflow.origin().join {
             return rto.min(interval(base, u16::from(subflow.handshake_retries())));
         }
-        if self.dials_soon_elsewhere(&parts.ctx, subflow.handshake_retries()) {
+        let ways = Ways::of(ctx, &self.spec, &self.addresses, subflow.address().path());
+        if self.redial.moves_soon(&ways, subflow.handshake_retries()) {
             rto.min(self.spec.config.joins.attempt_delay)
         } else {
             rto

@@ -5,17 +5,18 @@
 //! opens the connection (as in RFC 8305 section 5).
 //!
 //! A path that costs more, or that has used up its quota, is dialled only if the cheaper paths are down:
-//! a SYN there has timed out, and its repetition stayed unanswered for [`JoinRules::attempt_delay`]. One
-//! lost SYN does not lead to such a path.
+//! a SYN there has timed out, and its repetition stayed unanswered for [`JoinRules::attempt_delay`]. If
+//! the RTT is shorter than that, one lost SYN does not lead to such a path.
 //!
 //! [`JoinRules::attempt_delay`]: crate::JoinRules::attempt_delay
 
-use crate::config::{Dial, PathConfig};
+use crate::config::{Dial, KernelRules, PathConfig};
 use crate::context::Context;
 use crate::event::FallbackCause;
 use crate::notices::Notices;
 use crate::parts::Parts;
 use crate::paths::Paths;
+use crate::paths::addresses::Addresses;
 use crate::paths::sizing::SegmentSizes;
 use crate::prices::DialRank;
 use crate::spec::ConnectionSpec;
@@ -37,6 +38,57 @@ struct Attempt {
     subflow: Subflow,
 }
 
+/// Why another path may be dialled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DialCause {
+    /// The SYN was not answered in time.
+    Timeout,
+    /// The address of the path is gone.
+    AddressLost,
+}
+
+/// The paths that a SYN may use.
+#[derive(Clone, Copy)]
+pub(super) struct Ways<'a> {
+    ctx: &'a Context<'a>,
+    spec: &'a ConnectionSpec,
+    addresses: &'a Addresses,
+    /// The path of the current SYN.
+    here: PathId,
+}
+
+impl<'a> Ways<'a> {
+    pub(super) const fn of(
+        ctx: &'a Context<'a>,
+        spec: &'a ConnectionSpec,
+        addresses: &'a Addresses,
+        here: PathId,
+    ) -> Ways<'a> {
+        Ways { ctx, spec, addresses, here }
+    }
+
+    fn rank(&self, path: &PathConfig) -> DialRank {
+        self.ctx.dial_rank(self.spec, path)
+    }
+
+    /// Returns the rank of the current path.
+    fn own_rank(&self) -> DialRank {
+        self.spec.path(self.here).map_or_else(DialRank::default, |it| self.rank(it))
+    }
+
+    /// Returns the ranks of the paths with an address of this host.
+    fn ranks(&self) -> impl Iterator<Item = DialRank> {
+        let there = self.spec.paths.iter().filter(|it| !self.addresses.is_gone(it.path));
+        there.map(|it| self.rank(it))
+    }
+
+    /// Returns the next path in turn with such a rank.
+    fn next(&self, may: impl Fn(DialRank) -> bool) -> Option<PathId> {
+        let may = |it: &PathConfig| !self.addresses.is_gone(it.path) && may(self.rank(it));
+        self.spec.path_after(self.here, may)
+    }
+}
+
 /// Attempts to dial.
 #[derive(Default, Debug)]
 pub(super) struct Redial {
@@ -54,19 +106,74 @@ pub(super) struct Redial {
 }
 
 impl Redial {
-    /// Returns true if some of `ways` paths have not been tried.
-    pub(super) fn has_untried(&self, ways: usize) -> bool {
-        usize::from(self.dials) + 1 < ways
-    }
-
     /// Returns how often each of `ways` paths was tried, the current attempt included.
     pub(super) fn rounds(&self, ways: usize) -> usize {
         (usize::from(self.dials) + 1) / ways
     }
 
-    /// Returns true if paths with a higher rank are dialled unless the current SYN is soon answered.
-    pub(super) const fn is_last_chance(&self) -> bool {
-        self.last_chance
+    /// Counts an unanswered SYN. Its timeout is not doubled if the SYN waited for less.
+    pub(super) fn count_timeout(&self, subflow: &mut Subflow, rules: KernelRules) {
+        let dials = !subflow.origin().join && subflow.state() == State::SynSent;
+        if self.last_chance && dials {
+            subflow.count_handshake_retry();
+        } else {
+            subflow.on_syn_timeout(rules);
+        }
+    }
+
+    /// Returns the highest rank of the paths that may be dialled now.
+    fn highest(&self, ways: &Ways<'_>) -> DialRank {
+        self.ceiling.max(ways.own_rank())
+    }
+
+    /// Returns the rank of the paths to dial next if the ones that may be dialled are down.
+    fn next_rank(&self, ways: &Ways<'_>) -> Option<DialRank> {
+        let highest = self.highest(ways);
+        ways.ranks().filter(|rank| *rank > highest).min()
+    }
+
+    /// Returns true if some of the paths that may be dialled now have not been tried.
+    fn has_untried(&self, ways: &Ways<'_>) -> bool {
+        let all = ways.spec.ways_to_dial();
+        let count = if all == 1 || self.next_rank(ways).is_none() {
+            all
+        } else {
+            let highest = self.highest(ways);
+            ways.ranks().filter(|rank| *rank <= highest).count()
+        };
+        usize::from(self.dials) + 1 < count
+    }
+
+    /// Returns true if our SYN, which was repeated `retries` times, gives way to another path before its
+    /// timeout.
+    pub(super) fn moves_soon(&self, ways: &Ways<'_>, retries: u8) -> bool {
+        self.last_chance || retries == 0 && self.has_untried(ways)
+    }
+
+    /// Returns the path to dial; `None` to stay on this one. A path with a higher price is dialled if no
+    /// other one has an address, or after the last SYN on the cheaper paths.
+    fn next_path(&mut self, ways: &Ways<'_>, cause: DialCause) -> Option<PathId> {
+        let (highest, next) = (self.highest(ways), self.next_rank(ways));
+        let was_last = core::mem::take(&mut self.last_chance);
+        if cause == DialCause::Timeout {
+            if ways.spec.ways_to_dial() == 1 {
+                return None;
+            }
+            if let Some(rank) = next.filter(|_| !self.has_untried(ways)) {
+                // The SYN is repeated here once more.
+                self.last_chance = !was_last;
+                return if was_last { self.rise(ways, rank) } else { None };
+            }
+        }
+        self.ceiling = highest;
+        let there = ways.next(|rank| rank <= highest);
+        there.or_else(|| next.and_then(|rank| self.rise(ways, rank)))
+    }
+
+    /// Allows paths of this rank, and returns the next one.
+    fn rise(&mut self, ways: &Ways<'_>, rank: DialRank) -> Option<PathId> {
+        self.ceiling = rank;
+        ways.next(|it| it == rank)
     }
 
     /// Counts a handshake without delivered data. Returns true if it is not the first in a row.
@@ -83,6 +190,7 @@ impl Redial {
 
     /// Takes the attempt at the address for which `holds`.
     fn take(&mut self, holds: impl Fn(Address) -> bool) -> Option<Attempt> {
+        self.last_chance = false;
         let place = self.waiting.iter().position(|dial| holds(dial.subflow.address()))?;
         Some(self.waiting.remove(place))
     }
@@ -168,6 +276,7 @@ impl Redial {
         sizes: SegmentSizes,
         address: Address,
     ) -> Attempt {
+        self.last_chance = false;
         let address = address.at_port(parts.ctx.take_port());
         let syn = SynState::new(&mut parts.ctx, &spec.config, true);
         let key = parts.ctx.unique_key();
@@ -204,84 +313,20 @@ impl Paths {
     pub(super) fn dial_again(&mut self, parts: &mut Parts<'_>) {
         let retries = self.subflows[SubflowId::FIRST].handshake_retries();
         self.redial.find_silence(parts, &self.spec, retries);
-        if self.spec.ways_to_dial() == 1 {
-            return;
-        }
-        let next = self.next_rank(&parts.ctx).filter(|_| !self.has_untried(&parts.ctx));
-        let was_last = core::mem::take(&mut self.redial.last_chance);
-        match next {
-            None => {
-                self.dial_elsewhere(parts);
-            }
-            Some(rank) if was_last => {
-                self.redial.ceiling = rank;
-                self.dial_next(parts, |it| it == rank);
-            }
-            // The SYN is repeated here once more.
-            Some(_) => self.redial.last_chance = true,
-        }
+        self.dial_elsewhere(parts, DialCause::Timeout);
     }
 
-    /// Continues or starts the dial on the next path, and sets the current attempt aside: an answer to it
-    /// is still used. A path with a higher price is used if there is no other one. Returns false if there
-    /// is no path at all.
-    pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>) -> bool {
-        let ceiling = self.dial_ceiling(&parts.ctx);
-        self.redial.ceiling = ceiling;
-        if self.dial_next(parts, |rank| rank <= ceiling) {
-            return true;
-        }
-        self.next_rank(&parts.ctx).is_some_and(|rank| {
-            self.redial.ceiling = rank;
-            self.dial_next(parts, |it| it == rank)
-        })
-    }
-
-    /// Continues or starts the dial on the next path with such a rank. Returns false if there is none.
-    fn dial_next(&mut self, parts: &mut Parts<'_>, may: impl Fn(DialRank) -> bool) -> bool {
+    /// Continues or starts the dial on another path if there is a reason to leave this one, and sets the
+    /// current attempt aside: an answer to it is still used. Returns false if the dial stays on its path.
+    pub(crate) fn dial_elsewhere(&mut self, parts: &mut Parts<'_>, cause: DialCause) -> bool {
         let (here, key) = (self.subflows[SubflowId::FIRST].address(), parts.data.keys().local);
-        let may = |it: &PathConfig| {
-            !self.addresses.is_gone(it.path) && may(parts.ctx.dial_rank(&self.spec, it))
-        };
-        let Some(path) = self.spec.path_after(here.path(), may) else { return false };
+        let ways = Ways::of(&parts.ctx, &self.spec, &self.addresses, here.path());
+        let Some(path) = self.redial.next_path(&ways, cause) else { return false };
         let attempt = self.redial.attempt_on(parts, &self.spec, self.sizes, here.on_path(path));
         let first = self.subflows.take_first();
         self.begin(parts, attempt);
         self.redial.set_aside(key, first);
         true
-    }
-
-    /// Returns the highest rank of the paths that may be dialled now.
-    fn dial_ceiling(&self, ctx: &Context<'_>) -> DialRank {
-        let here = self.spec.path(self.subflows[SubflowId::FIRST].address().path());
-        let rank = here.map(|it| ctx.dial_rank(&self.spec, it)).unwrap_or_default();
-        self.redial.ceiling.max(rank)
-    }
-
-    /// Returns the rank of the paths to dial next if the ones that may be dialled are down.
-    fn next_rank(&self, ctx: &Context<'_>) -> Option<DialRank> {
-        let ceiling = self.dial_ceiling(ctx);
-        let there = self.spec.paths.iter().filter(|it| !self.addresses.is_gone(it.path));
-        there.map(|it| ctx.dial_rank(&self.spec, it)).filter(|rank| *rank > ceiling).min()
-    }
-
-    /// Returns true if some of the paths that may be dialled now have not been tried.
-    fn has_untried(&self, ctx: &Context<'_>) -> bool {
-        let ways = self.spec.ways_to_dial();
-        if ways == 1 || self.next_rank(ctx).is_none() {
-            return self.redial.has_untried(ways);
-        }
-        let ceiling = self.dial_ceiling(ctx);
-        let may = |it: &&PathConfig| {
-            !self.addresses.is_gone(it.path) && ctx.dial_rank(&self.spec, it) <= ceiling
-        };
-        self.redial.has_untried(self.spec.paths.iter().filter(may).count())
-    }
-
-    /// Returns true if our SYN, which was repeated `retries` times, gives way to another path before its
-    /// timeout.
-    pub(super) fn dials_soon_elsewhere(&self, ctx: &Context<'_>, retries: u8) -> bool {
-        self.redial.last_chance || retries == 0 && self.has_untried(ctx)
     }
 
     /// Restarts the connection on the path of the subflow `id`, with a new key and a new
@@ -299,7 +344,6 @@ impl Paths {
     fn begin(&mut self, parts: &mut Parts<'_>, attempt: Attempt) {
         let (config, address) = (&self.spec.config, attempt.subflow.address());
         parts.data.restart(config, attempt.key);
-        self.redial.last_chance = false;
         *parts.timers = ConnectionTimers::new();
         parts.timers.arm_release(&mut parts.ctx, config, parts.data);
         parts.notices.tell_endpoint();

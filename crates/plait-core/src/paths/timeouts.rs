@@ -92,14 +92,8 @@ impl Paths {
     /// is true if no other subflow is left.
     fn repeat_syn(&mut self, data: &DataLevel, id: SubflowId, alone: bool) -> bool {
         let rounds = {
-            let short = self.redial.is_last_chance() && self.subflows.is_dialling(id);
             let subflow = &mut self.subflows[id];
-            if short {
-                // The SYN waited for less than its timeout.
-                subflow.count_handshake_retry();
-            } else {
-                subflow.on_syn_timeout(self.spec.config.kernel_rules);
-            }
+            self.redial.count_timeout(subflow, self.spec.config.kernel_rules);
             if subflow.origin().join && data.closing().done() && !alone {
                 // The subflow has no further use.
                 return false;

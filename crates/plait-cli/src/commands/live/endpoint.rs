@@ -1,6 +1,6 @@
 //! Flags, addresses and signals common to `serve`, `get` and `proxy`.
 
-use crate::commands::live::memory::MemoryFlags;
+use crate::commands::live::memory::{Alias, MemoryFlags};
 use crate::console::{Console, remark};
 use crate::failure::Failure;
 use crate::invocation;
@@ -8,7 +8,9 @@ use plait_app::Role;
 use plait_base::RandomStream;
 use plait_core::{Config, ConnectionSpec, JoinTiming, Pacing};
 use plait_live::argument::{device_name, host_problem, not_of_a_host};
-use plait_live::{Identity, Origin, Rule, Rules, Signals, Wish, has_address, has_addresses};
+use plait_live::{
+    Identity, Origin, Rule, Rules, Signals, Wish, first_v4, has_address, has_addresses,
+};
 use plait_report::live::{LiveFiles, Tell};
 use plait_report::names::spec_problem;
 use plait_sched::Goal;
@@ -250,6 +252,21 @@ impl Origins {
             }
         }
         Ok(())
+    }
+
+    /// Returns the addresses under which a path memory keeps the hidden origins: those of their devices. They
+    /// do not depend on this process. A device without an address, or with that of another device, gets a
+    /// stand-in for its name.
+    pub(crate) fn aliases(&self) -> Vec<Alias> {
+        let mut aliases: Vec<Alias> = Vec::new();
+        for Origin { address, device, .. } in &self.hidden {
+            let Some(device) = device.as_deref() else { continue };
+            let known = first_v4(device).ok().flatten().map(IpAddr::V4);
+            let free = known.filter(|own| !aliases.iter().any(|it| it.in_file == *own));
+            let in_file = free.unwrap_or_else(|| stand_in(&["device", device], true));
+            aliases.push(Alias { here: *address, in_file });
+        }
+        aliases
     }
 
     /// Sets the masquerade rules of hidden origins, and further ones. `flag` needs them.

@@ -3,8 +3,9 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use plait_base::Span;
-use plait_core::{MemorySettings, PathEntry};
+use plait_core::{MemorySettings, PathEntry, PathKey};
 use plait_live::{PathFile, PathFileError, StoredPath, merged, now_s};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Flags of `serve`, `get` and `proxy`.
@@ -55,6 +56,14 @@ pub(crate) struct Memory {
     file: Option<PathFile>,
     /// The command, for the file.
     command: &'static str,
+    aliases: Vec<Alias>,
+}
+
+/// An address of this process that the file has under another address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Alias {
+    pub(crate) here: IpAddr,
+    pub(crate) in_file: IpAddr,
 }
 
 impl MemoryFlags {
@@ -62,6 +71,7 @@ impl MemoryFlags {
     pub(crate) fn open(
         &self,
         command: &'static str,
+        aliases: Vec<Alias>,
         console: Console,
     ) -> Result<Option<Memory>, Failure> {
         let user = || PathFile::of_user(|name| std::env::var_os(name));
@@ -73,7 +83,7 @@ impl MemoryFlags {
         };
         let settings =
             MemorySettings { lifetime: self.path_memory_age, ..MemorySettings::default() };
-        let mut memory = Memory { settings, entries: Vec::new(), file, command };
+        let mut memory = Memory { settings, entries: Vec::new(), file, command, aliases };
         memory.load(given, console)?;
         Ok(Some(memory))
     }
@@ -91,6 +101,7 @@ impl Memory {
                     console.remark(1, &format!("plait: {place}: {why}: this path is dropped"));
                 }
                 self.entries = stored.entries(now_s());
+                self.rename(|it| (it.in_file, it.here));
             }
             Err(PathFileError::Unreadable(error)) if given => {
                 let allowed = "a file of remembered paths, or a new one";
@@ -124,8 +135,20 @@ impl Memory {
         Ok(())
     }
 
+    /// Replaces addresses of this host in the entries, each alias from its first address to its second one.
+    fn rename(&mut self, order: impl Fn(&Alias) -> (IpAddr, IpAddr)) {
+        for entry in &mut self.entries {
+            let mut names = self.aliases.iter().map(&order);
+            if let Some((_, to)) = names.find(|(from, _)| *from == entry.key.own()) {
+                entry.key = PathKey::new(to, entry.key.network());
+            }
+        }
+    }
+
     /// Adds the paths of the process to the file. If that fails, a remark says so.
-    pub(crate) fn close(self, entries: &[PathEntry], console: Console) {
+    pub(crate) fn close(mut self, entries: &[PathEntry], console: Console) {
+        self.entries = entries.to_vec();
+        self.rename(|it| (it.here, it.in_file));
         let Some(file) = &self.file else { return };
         // Another process may have written since.
         let stored = match file.read() {
@@ -135,7 +158,7 @@ impl Memory {
             }
             Err(PathFileError::Malformed(why)) => return console.remark(1, &unkept(file, &why)),
         };
-        let new = self.added_to(stored.clone(), entries);
+        let new = self.added_to(stored.clone());
         if new != stored
             && let Err(error) = file.replace(&new)
         {
@@ -143,13 +166,51 @@ impl Memory {
         }
     }
 
-    fn added_to(&self, stored: Vec<StoredPath>, entries: &[PathEntry]) -> Vec<StoredPath> {
+    fn added_to(&self, stored: Vec<StoredPath>) -> Vec<StoredPath> {
         let MemorySettings { entries: most, lifetime, .. } = self.settings;
-        merged(stored, entries, (now_s(), self.command), (most, lifetime))
+        merged(stored, &self.entries, (now_s(), self.command), (most, lifetime))
     }
 }
 
 /// Returns the remark that the paths are not kept.
 fn unkept(file: &PathFile, why: &str) -> String {
     format!("plait: {}: {why}: paths are remembered in this process only", file.path().display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plait_core::PathRecord;
+
+    #[test]
+    fn a_file_has_the_address_that_stays_the_same() {
+        let path = std::env::temp_dir().join(format!("plait-alias-{}.toml", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let console = Console { width: 80, colour: false, animate: false, chatter: 0 };
+        let open = |here: u8| {
+            let aliases = vec![Alias { here: address(here), in_file: address(1) }];
+            let flags = MemoryFlags {
+                path_memory: Some(Place::File(path.clone())),
+                path_memory_age: MemorySettings::LIFETIME,
+            };
+            flags.open("get", aliases, console).unwrap().unwrap()
+        };
+        let entry = |own: u8| PathEntry {
+            key: PathKey::new(address(own), IpAddr::from([198, 51, 100, 0])),
+            record: PathRecord { received: Some(1_000), ..PathRecord::default() },
+            age: Span::ZERO,
+        };
+        open(7).close(&[entry(7), entry(9)], console);
+        let own = |entries: &[PathEntry]| -> Vec<IpAddr> {
+            entries.iter().map(|entry| entry.key.own()).collect()
+        };
+        // Another process has another stand-in.
+        let memory = open(8);
+        assert_eq!(own(&memory.entries), [address(8), address(9)]);
+        memory.close(&[entry(8)], console);
+        let stored = PathFile::at(path.clone()).read().unwrap();
+        assert_eq!(own(&stored.entries(now_s())), [address(1), address(9)]);
+        std::fs::remove_file(&path).unwrap();
+    }
 }

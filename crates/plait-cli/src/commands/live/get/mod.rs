@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
         return deliver(&args.endpoint.plan_for(&from, Vec::new()), None);
     }
     let device = args.endpoint.device.clone();
-    let memory = args.endpoint.memory.open("get", console)?;
+    let memory = args.endpoint.memory.open("get", from.aliases(), console)?;
     let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let hiding = from.hide("--from", Vec::new())?;
     let origins = from.all.clone();

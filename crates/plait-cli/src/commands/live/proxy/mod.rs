@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     if args.endpoint.dry_run {
         return deliver(&args.endpoint.plan_for(&from, args.through.rules(0)), None);
     }
-    let memory = args.endpoint.memory.open("proxy", console)?;
+    let memory = args.endpoint.memory.open("proxy", from.aliases(), console)?;
     let files = args.endpoint.files_for(Role::Client, &from.all, console)?;
     let listener = args.socks.map(bind).transpose()?;
     let lan = args.through.listen()?;

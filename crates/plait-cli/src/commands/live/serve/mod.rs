@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let schedulers = Arc::new(args.schedulers(rules, &prices));
     let of = Arc::clone(&schedulers);
     let metrics = args.metrics.map(listen).transpose()?;
-    let memory = args.endpoint.memory.open("serve", console)?;
+    let memory = args.endpoint.memory.open("serve", Vec::new(), console)?;
     let files = args.endpoint.files(Role::Server, BTreeMap::new(), console)?;
     let opened = Server::open(settings);
     let mut server = opened.map_err(|error| args.endpoint.refused("--listen", &error))?;
