@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let target = Target::parse(&args.target)?;
     let mut from = origins("--from", &args.from)?;
-    let goal = args.prices.set("--from", &mut from.all)?;
+    let goal = args.prices.set("--from", &mut from.all, &args.endpoint.scheduler)?;
     let of_v4 = from.all.iter().filter(|origin| origin.address.is_ipv4()).count();
     if of_v4 != 0 && of_v4 != from.all.len() {
         return Err(Failure::Usage(

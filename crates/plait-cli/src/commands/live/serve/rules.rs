@@ -73,9 +73,19 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
         for (column, word) in conditions {
             condition(word, &mut rule, listening).map_err(|problem| place((*column, problem)))?;
         }
+        if let (Some(goal), Some((column, word))) = (rule.goal, goal_of(conditions))
+            && let Some(problem) = prices::goal_problem(word, goal, &rule.scheduler)
+        {
+            return Err(place((column, problem)));
+        }
         rules.push(rule);
     }
     Ok(rules)
+}
+
+/// Returns the condition with the goal, and its column.
+fn goal_of<'a>(conditions: &[(usize, &'a str)]) -> Option<(usize, &'a str)> {
+    conditions.iter().find(|(_, word)| word.starts_with("goal=")).copied()
 }
 
 /// Returns the words of a line and their columns, in characters from 1.
@@ -176,6 +186,8 @@ mod tests {
             ("ecf é=1 x", 1, 5, "is not a condition"),
             ("ecf goal=thriftty", 1, 5, "did you mean `thrifty`?"),
             ("ecf goal=handover goal=thrifty", 1, 19, "`goal` is given twice"),
+            ("slot+price:goal=thrifty port=80 goal=handover", 1, 33, "has the goal thrifty by its"),
+            ("slot+price goal=thrifty", 1, 12, "has the goal aggregate by its"),
             ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is not a condition"),
         ] {
             let (at, from, problem) = refused(text);
