@@ -40,14 +40,14 @@ pub(crate) struct ServePrices {
     /// Price of a byte to clients in a prefix; may be repeated
     ///
     /// The price is a whole number, relative to other clients. The first prefix that contains an address
-    /// applies, and other addresses are free (0).
+    /// applies, so give a longer prefix before a shorter one. Other addresses are free (0).
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=N")]
     cost: Vec<String>,
     /// Maximum payload to send to all clients in a prefix; may be repeated
     ///
     /// The payload of all connections counts, from the start of the command and without TCP retransmissions.
-    /// The first prefix that contains an address applies. When its quota is used up, data is sent there only
-    /// if all other paths are down; with thrifty, never.
+    /// The first prefix that contains an address applies, so give a longer prefix before a shorter one. When
+    /// its quota is used up, data is sent there only if all other paths are down; with thrifty, never.
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=SIZE")]
     quota: Vec<String>,
     /// When to use a path with a cost, also for one port; may be repeated
@@ -152,6 +152,28 @@ impl<T> Flag<T> {
         Ok(())
     }
 
+    /// Reads the prices of prefixes. `v4` is the family of the server.
+    fn of_prefixes(&self, texts: &[String], v4: bool) -> Result<Vec<(Prefix, T)>, Failure> {
+        let mut all: Vec<(Prefix, T)> = Vec::new();
+        for (at, text) in texts.iter().enumerate() {
+            let (prefix, price) = self.of_prefix(text, v4)?;
+            // The first prefix applies, so this one would have no effect.
+            if let Some(earlier) = all.iter().position(|(known, _)| known.covers(&prefix)) {
+                let remedy = match all[earlier].0 == prefix {
+                    true => "give each prefix once",
+                    false => "give the longer prefix first",
+                };
+                let before = texts[..at][earlier].escape_debug();
+                let problem = format!(
+                    "it never applies, because `{before}` comes first and contains it\n  {remedy}"
+                );
+                return Err(self.refuse(text, &problem));
+            }
+            all.push((prefix, price));
+        }
+        Ok(all)
+    }
+
     /// Reads the price of a prefix. `v4` is the family of the server.
     fn of_prefix(&self, text: &str, v4: bool) -> Result<(Prefix, T), Failure> {
         let (key, price) = self.priced(text)?;
@@ -207,11 +229,10 @@ impl ServePrices {
     pub(crate) fn read(&self, v4: bool, ports: &[(u16, &str)]) -> Result<ServerPrices, Failure> {
         let form = "ADDR=N or ADDR/BITS=N, such as 100.64.0.0/10=1";
         let costs = Flag { name: "cost", missing: "price", form, read: cost };
-        let costs = self.cost.iter().map(|it| costs.of_prefix(it, v4)).collect::<Result<_, _>>()?;
+        let costs = costs.of_prefixes(&self.cost, v4)?;
         let form = "ADDR=SIZE or ADDR/BITS=SIZE, such as 100.64.0.0/10=1GB";
         let quotas = Flag { name: "quota", missing: "size", form, read: quota };
-        let read = |text: &String| quotas.of_prefix(text, v4);
-        let quotas = self.quota.iter().map(read).collect::<Result<_, _>>()?;
+        let quotas = quotas.of_prefixes(&self.quota, v4)?;
         let mut prices = ServerPrices { costs, quotas, goal: None, ports: Vec::new() };
         for text in &self.goal {
             let refuse = |problem: &str| {
@@ -462,6 +483,35 @@ mod tests {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(part), "{problem}");
         }
+    }
+
+    /// The first prefix applies, so a prefix within an earlier one has no effect.
+    #[test]
+    fn a_prefix_that_never_applies_is_refused() {
+        let read = |cost: &[&str], quota: &[&str]| {
+            let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+            let flags = ServePrices { cost: list(cost), quota: list(quota), goal: Vec::new() };
+            flags.read(true, &[(80, "slot")]).map_err(|failure| match failure {
+                Failure::Usage(problem) => problem,
+                other => format!("{other:?}"),
+            })
+        };
+        let first = |before: &str| format!("it never applies, because `{before}` comes first");
+        for (list, remedy) in [
+            (["10.0.0.0/8=1", "10.0.0.0/8=2"], "give each prefix once"),
+            (["10.0.0.0/8=1", "10.1.0.0/16=0"], "give the longer prefix first"),
+            (["10.0.0.0/8=1", "10.1.2.3=0"], "give the longer prefix first"),
+        ] {
+            let problem = read(&list, &[]).unwrap_err();
+            assert!(problem.starts_with(&format!("--cost: `{}`: ", list[1])), "{problem}");
+            assert!(problem.contains(&first(list[0])) && problem.ends_with(remedy), "{problem}");
+        }
+        let problem = read(&[], &["10.0.0.0/8=1MB", "10.0.0.0/8=2MB"]).unwrap_err();
+        assert!(problem.starts_with("--quota: `10.0.0.0/8=2MB`: "), "{problem}");
+        assert!(problem.contains(&first("10.0.0.0/8=1MB")), "{problem}");
+        // An exception before the rule, and a cost beside a quota.
+        let prices = read(&["10.1.0.0/16=0", "10.0.0.0/8=1"], &["10.0.0.0/8=1MB"]).unwrap();
+        assert_eq!(prices.costs.len(), 2);
     }
 
     #[test]
