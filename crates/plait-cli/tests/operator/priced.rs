@@ -133,6 +133,53 @@ pub(super) fn client_quota() -> Result<(), Failed> {
     Ok(())
 }
 
+/// A client that is ended by a signal, or refused, writes the bytes of its paths and the rests of their quotas.
+pub(super) fn failed() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &lines())?;
+    bed.own_service()?;
+    let to = SocketAddr::new(bed.family.service(), 80);
+    let _served = Service::start(&bed.server, to, Speaks::Mptcp, 2)?;
+    let get = |to: SocketAddr| {
+        bed.client.within(|| {
+            Command::new(PLAIT)
+                .args(["get", &to.to_string(), "--path-memory", "off", "--output", "/dev/null"])
+                .args(["--from", "10.98.1.77@c0", "--quota", "c0=1MB"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+        })
+    };
+    let line = |stderr: &[u8]| {
+        let told = String::from_utf8_lossy(stderr).into_owned();
+        let line = told.lines().find(|line| line.starts_with("c0: sent "));
+        line.unwrap_or_else(|| panic!("no line of the path: {told}")).to_owned()
+    };
+    for (signal, code) in [("TERM", 4), ("INT", 130)] {
+        let before = bed.received("c0");
+        let mut child = get(to)??;
+        child.stdin.as_mut().unwrap().write_all(b"get 9000000\n")?;
+        bed.await_received("c0", before + 300_000);
+        net::run(&format!("kill -{signal} {}", child.id()));
+        // Standard input is still open.
+        let _stdin = child.stdin.take();
+        let output = child.wait_with_output()?;
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let line = line(&output.stderr);
+        assert!(line.starts_with("c0: sent 12 B, received "), "{line}");
+        assert!(!line.contains("received 0 B"), "{line}");
+        assert!(line.ends_with(", 1.00 MB left of the quota"), "{line}");
+    }
+    // Nothing listens there.
+    let child = get(SocketAddr::new(to.ip(), 81))??;
+    let output = child.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let line = line(&output.stderr);
+    assert!(line.starts_with("c0: sent 0 B, received 0 B, "), "{line}");
+    assert!(line.ends_with(", 1.00 MB left of the quota"), "{line}");
+    Ok(())
+}
+
 /// Uploads to a kernel. Returns the document of `plait get`, or `None` if packets were late.
 fn upload(prices: &[&str]) -> Result<Option<Value>, Failed> {
     let bed = Bed::build(Family::V4, &lines())?;

@@ -24,7 +24,7 @@ pub(crate) struct GetDocument {
     sent_bytes: u64,
     /// Received bytes, with the head of an HTTP response.
     received_bytes: u64,
-    /// The paths. The connection began on the first.
+    /// The paths. The connection began on the first. Paths with a quota that it has not used come last.
     paths: Vec<Path>,
 }
 
@@ -100,7 +100,7 @@ impl Ended {
         }
     }
 
-    /// Returns one line a path: name, payload bytes in both directions, share of all bytes, mean rate over the
+    /// Returns one line a path, and one for each path with a quota that was not used: name, payload bytes in both directions, share of all bytes, mean rate over the
     /// connection, and RTT. `from` gives the names.
     pub(super) fn lines(&self, from: &[Origin]) -> Vec<String> {
         let line = |path: &Path| {
@@ -126,27 +126,39 @@ impl Ended {
     fn paths(&self, from: &[Origin]) -> Vec<Path> {
         let bytes = |path: &PathTraffic| path.sent + path.received;
         let all: u64 = self.paths.iter().map(bytes).sum();
-        let path = |path: &PathTraffic| {
+        let is_missing = |origin: &&Origin| {
+            let known = |path: &PathTraffic| path.address == Some(origin.address);
+            origin.quota.is_some() && !self.paths.iter().any(known)
+        };
+        // A path with a quota is listed even if the connection has not used it.
+        let unused = from.iter().filter(is_missing).map(|origin| PathTraffic {
+            address: Some(origin.address),
+            sent: 0,
+            received: 0,
+            retransmissions: 0,
+            rtt: None,
+        });
+        let path = |path: PathTraffic| {
             let own = from.iter().find(|origin| Some(origin.address) == path.address);
             let name = match own {
                 Some(Origin { device: Some(device), .. }) => device.clone(),
                 Some(Origin { address, .. }) => address.to_string(),
                 None => "unknown".to_owned(),
             };
-            let bits = bytes(path) as f64 * 8e9;
+            let bits = bytes(&path) as f64 * 8e9;
             Path {
                 name,
                 address: path.address,
                 sent_bytes: path.sent,
                 received_bytes: path.received,
-                share: bytes(path) as f64 / all.max(1) as f64,
+                share: bytes(&path) as f64 / all.max(1) as f64,
                 rate_bps: (bits / self.age.as_nanos().max(1) as f64).round() as u64,
                 rtt_us: path.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
                 retransmissions: path.retransmissions,
                 quota_left_bytes: own.and_then(|own| own.quota.as_ref()).map(Quota::left),
             }
         };
-        self.paths.iter().map(path).collect()
+        self.paths.iter().copied().chain(unused).map(path).collect()
     }
 }
 
@@ -183,6 +195,11 @@ mod tests {
                  2.50 MB left of the quota",
                 "10.0.0.2: sent 0 B, received 1.00 MB, 25.0 %, 4.00 Mbit/s",
             ]
+        );
+        // A connection that was refused has used no path.
+        assert_eq!(
+            Ended::default().lines(&[origin(1, Some("wlan0")), origin(2, None)]),
+            ["wlan0: sent 0 B, received 0 B, 0.0 %, 0.00 Mbit/s, 2.50 MB left of the quota"]
         );
     }
 }

@@ -188,7 +188,12 @@ mod tests {
             ("ecf from=fd00::/8", 1, 5, "another family than --listen"),
             ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is given twice"),
             ("ecf\nminrtt port=80", 2, 1, "a rule above matches every client"),
-            ("ecf port=80\nminrtt port=80", 2, 1, "the rule of line 1 matches every client of this"),
+            (
+                "ecf port=80\nminrtt port=80",
+                2,
+                1,
+                "the rule of line 1 matches every client of this",
+            ),
             ("ecf from=10.0.0.0/8\necf from=10.1.0.0/16 port=80", 2, 1, "the rule of line 1"),
             ("ecf é=1 x", 1, 5, "is not a condition"),
             ("ecf goal=thriftty", 1, 5, "did you mean `thrifty`?"),
