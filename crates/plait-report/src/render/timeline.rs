@@ -183,7 +183,7 @@ impl Timeline {
     fn counter_table(&self) -> Table {
         let mut table = Table::new(vec![
             Column::new("path", Align::Left),
-            Column::new("share", Align::Right),
+            Column::new("sent %", Align::Right),
             Column::new("sent", Align::Right),
             Column::new("segments", Align::Right).dispensable(3),
             Column::new("retransmitted", Align::Right),

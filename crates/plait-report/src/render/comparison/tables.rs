@@ -181,7 +181,13 @@ pub(super) const COLUMNS: &[RowColumn] = &[
         title: "{paths}",
         rank: 2,
         missed: true,
-        legend: |report| format!("{}: bytes sent on each path.", names_of_paths(report)),
+        legend: |report| {
+            let paths = names_of_paths(report);
+            match has_prices(report) {
+                true => format!("{paths}: share of all bytes sent, with copies (path_sent_share)."),
+                false => format!("{paths}: bytes sent on each path."),
+            }
+        },
         cell: Cell::Text(shares),
         ..NUMBER
     },

@@ -450,6 +450,10 @@ fn paths_with_a_price_show_their_copies() {
     fits(&narrow, 80);
     assert!(narrow.contains("wifi/lte    extra") && ecf(&narrow, " 4.1/0 %"), "{narrow}");
     assert!(legend(&priced, &[]).contains("by the path that carried them"));
+    assert!(
+        legend(&priced, &[])
+            .contains("wifi/lte: share of all bytes sent, with copies (path_sent_share).")
+    );
     let page = markdown(&document(priced.clone()));
     assert!(page.contains("| wifi/lte | extra |") && ecf(&page, "4.1/0 %"), "{page}");
     assert!(csv(&document(priced)).contains("\necf,cubic,path_extra_share.wifi,0.041,"));
