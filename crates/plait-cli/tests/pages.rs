@@ -289,8 +289,10 @@ fn the_page_of_measures_is_up_to_date() {
          prints a row of this table.",
     );
     text += "\n`--expect` and claims name a measure, and behind it a statistic over the runs: `ecf.completion_ms.p95`. A measure\n\
-             of each path takes the name of the path: `ecf.path_share.wifi`. [Experiment files](../experiments.md#the-file)\n\
-             list further measures, which experiments collect when a claim or a picture names them.\n\n\
+             of each path takes the name of the path: `ecf.path_share.wifi`. `path_share` has the first transmissions alone, and\n\
+             `path_sent_share` all bytes sent, as the tables of comparisons do. `--expect` also takes `path_bytes.PATH`, the bytes sent.\n\
+             [Experiment files](../experiments.md#the-file) list further measures, which experiments collect when a claim or a picture\n\
+             names them.\n\n\
              | measure | unit | better | of each | workloads | meaning |\n|---|---|---|---|---|---|\n";
     for entry in MEASURES {
         writeln!(text, "{}", measure_row(entry)).unwrap();

@@ -102,5 +102,5 @@ pub const PLANTED_BUGS: bool = cfg!(feature = "planted-bugs");
 
 pub use stats::{
     Carried, ConnectionStats, Overflows, Progress, Sizes, SubflowCounters, SubflowStats, TimedOut,
-    Totals,
+    Totals, UniqueBytes,
 };

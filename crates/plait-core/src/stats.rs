@@ -292,6 +292,15 @@ pub enum TimedOut {
     Quota,
 }
 
+/// Bytes of a connection's data. Each byte counts once, also if several subflows have carried it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct UniqueBytes {
+    /// Bytes that this end has sent at least once.
+    pub sent: u64,
+    /// Bytes that have arrived in order.
+    pub arrived: u64,
+}
+
 /// State and counters of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionStats {
@@ -305,6 +314,8 @@ pub struct ConnectionStats {
     pub readable: u64,
     /// Bytes written and not DATA_ACKed.
     pub unacked: u64,
+    /// Its data, each byte counted once.
+    pub unique: UniqueBytes,
     /// Payload bytes of a full segment.
     pub segment_payload: u64,
     /// Every subflow that the connection will have carries data.

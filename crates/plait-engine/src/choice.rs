@@ -32,6 +32,12 @@ impl Prefix {
         }
     }
 
+    /// Returns true if the prefix contains each address of the other one.
+    #[must_use]
+    pub fn covers(&self, other: &Prefix) -> bool {
+        self.len <= other.len && self.contains(other.address)
+    }
+
     /// Returns true if the prefix is of IPv4.
     #[must_use]
     pub const fn is_ipv4(&self) -> bool {
@@ -89,6 +95,14 @@ pub struct Match {
 }
 
 impl Match {
+    /// Returns true if both conditions hold for each client for which those of the other one hold.
+    #[must_use]
+    pub fn covers(&self, other: &Match) -> bool {
+        let port = self.port.is_none() || self.port == other.port;
+        let within = |own: Prefix| other.from.is_some_and(|other| own.covers(&other));
+        port && self.from.is_none_or(within)
+    }
+
     fn holds(&self, port: u16, from: IpAddr) -> bool {
         self.port.is_none_or(|wanted| wanted == port)
             && self.from.is_none_or(|prefix| prefix.contains(from))
@@ -147,6 +161,32 @@ mod tests {
 
     fn prefix(text: &str) -> Prefix {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_shorter_prefix_covers_a_longer_one() {
+        for (own, other, covers) in [
+            ("10.0.0.0/8", "10.0.0.0/8", true),
+            ("10.0.0.0/8", "10.1.0.0/16", true),
+            ("10.1.0.0/16", "10.0.0.0/8", false),
+            ("10.0.0.0/8", "11.0.0.0/16", false),
+            ("0.0.0.0/0", "10.1.2.3", true),
+            ("0.0.0.0/0", "fd00::/8", false),
+            ("fd00::/8", "fd77::1", true),
+        ] {
+            assert_eq!(prefix(own).covers(&prefix(other)), covers, "{own} {other}");
+        }
+        let of = |port, from: &str| Match { port, from: from.parse().ok() };
+        for (own, other, covers) in [
+            (of(None, ""), of(Some(80), "10.0.0.0/8"), true),
+            (of(Some(80), ""), of(Some(80), "10.0.0.0/8"), true),
+            (of(Some(80), ""), of(Some(443), "10.0.0.0/8"), false),
+            (of(Some(80), ""), of(None, "10.0.0.0/8"), false),
+            (of(None, "10.0.0.0/8"), of(None, ""), false),
+            (of(None, "10.0.0.0/8"), of(Some(80), "10.1.0.0/16"), true),
+        ] {
+            assert_eq!(own.covers(&other), covers, "{own:?} {other:?}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use choice::{Choice, Match, Prefix};
 pub use crowd::Buffers;
 pub use engine::Engine;
 pub use limits::{Limits, Shortage};
-pub use log_event::{LogEvent, PathTraffic};
+pub use log_event::{ExtraBytes, LogEvent, PathTraffic};
 pub use names::Names;
 pub use observe::{Observe, PacketEvent};
 pub use overview::{ConnectionView, Opened, Overview, Tally};

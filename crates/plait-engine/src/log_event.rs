@@ -1,7 +1,7 @@
 use crate::limits::Shortage;
 use crate::request::Destination;
 use plait_base::{ConnId, PathId, Span};
-use plait_core::{FallbackCause, Overflows, SubflowStats};
+use plait_core::{ConnectionStats, FallbackCause, Overflows, SubflowStats, UniqueBytes};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -72,6 +72,8 @@ pub enum LogEvent {
         age: Span,
         /// Traffic of each path. The path of the first subflow comes first.
         paths: Vec<PathTraffic>,
+        /// What the paths have carried beyond the data.
+        extra: ExtraBytes,
         /// The connection used Multipath TCP until its end.
         multipath: bool,
         /// Why it did not, if Multipath TCP was offered.
@@ -94,6 +96,30 @@ pub struct PathTraffic {
     pub retransmissions: u64,
     /// Smoothed round-trip time, if one was measured.
     pub rtt: Option<Span>,
+}
+
+/// Payload bytes that the paths of a connection have carried beyond its data: copies, and data of failed
+/// paths. TCP retransmissions on a path are not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ExtraBytes {
+    /// Bytes that this end sent on a path after another path had carried them.
+    pub sent: u64,
+    /// Bytes that arrived beyond the data that arrived in order.
+    pub received: u64,
+}
+
+impl ExtraBytes {
+    /// Returns the bytes of `paths` beyond the data of the connection.
+    pub(crate) fn of(stats: Option<&ConnectionStats>, paths: &[PathTraffic]) -> ExtraBytes {
+        let unique = stats.map_or(UniqueBytes::default(), |stats| stats.unique);
+        let beyond = |once: u64, of: fn(&PathTraffic) -> u64| {
+            paths.iter().map(of).sum::<u64>().saturating_sub(once)
+        };
+        ExtraBytes {
+            sent: beyond(unique.sent, |path| path.sent),
+            received: beyond(unique.arrived, |path| path.received),
+        }
+    }
 }
 
 impl PathTraffic {
@@ -224,6 +250,7 @@ mod tests {
             unacked: 0,
             age: Span::ZERO,
             paths: Vec::new(),
+            extra: ExtraBytes::default(),
             multipath: false,
             fallback: Some(cause),
             problem: None,

@@ -8,7 +8,10 @@
 //! value       = ROW "." MEASURE [ "." STATISTIC ]        without a statistic: the median
 //!             | ROW "." ("speedup_vs_best_path" | "aggregation_benefit" | "reinjected_share"
 //!             | "retransmitted_share")
-//!             | ROW ".path_share." PATH
+//!             | ROW ".path_share." PATH                  of the first transmissions
+//!             | ROW ".path_sent_share." PATH             of all bytes sent, with copies
+//!             | ROW ".path_bytes." PATH                  all bytes sent, with copies
+//!             | ROW ".rtt_ms." PATH
 //!             | ROW ".message_delay_ms." ("p50" | "p99" | "worst")     over the messages of all runs
 //! ROW         = SCHEDULER [ "/" CC ]                     the controller if there are several
 //! ```
@@ -33,7 +36,8 @@ type Pooled = (&'static str, fn(&Messages) -> f64);
 const POOLED: [Pooled; 3] =
     [("p50", |it| it.median_ms), ("p99", |it| it.p99_ms), ("worst", |it| it.max_ms)];
 /// Numbers of a path in a row, as help shows them.
-const PATH_NUMBERS: [&str; 2] = ["path_share.PATH", "rtt_ms.PATH"];
+const PATH_NUMBERS: [&str; 4] =
+    ["path_share.PATH", "path_sent_share.PATH", "path_bytes.PATH", "rtt_ms.PATH"];
 
 /// The names that an expectation may use.
 #[derive(Clone, Default, Debug)]
@@ -84,10 +88,8 @@ enum Number {
         name: String,
         statistic: &'static str,
     },
-    /// Share of the path of this name.
-    Share(String),
-    /// Mean RTT of the path of this name.
-    Rtt(String),
+    /// A number of [`Traffic::by_path`], and the name of the path.
+    OfPath(&'static str, String),
     /// A statistic of [`POOLED`].
     Messages(&'static str),
     Plain(&'static str),
@@ -185,8 +187,10 @@ impl Number {
     fn of(&self, row: &Row) -> Option<f64> {
         match self {
             Number::Measure { name, statistic } => row.measures.get(name)?.statistic(statistic),
-            Number::Share(path) => row.traffic.path_share.get(path).copied(),
-            Number::Rtt(path) => row.traffic.rtt_ms.get(path).copied(),
+            Number::OfPath(name, path) => {
+                let (_, of_paths) = row.traffic.by_path().into_iter().find(|it| it.0 == *name)?;
+                of_paths.get(path).copied()
+            }
             Number::Messages(name) => {
                 let (_, of) = POOLED.iter().find(|known| known.0 == *name)?;
                 row.messages.as_ref().map(of)
@@ -245,18 +249,20 @@ fn value(word: &str, place: &Place, names: &Names) -> Result<Factor, ScenarioErr
     let statistic = |name: &str| STATISTICS.iter().find(|known| **known == name).copied();
     let plain = |name: &str| ROW_NUMBERS.iter().find(|known| **known == name).copied();
     let pooled = |name: &str| POOLED.iter().map(|it| it.0).find(|known| *known == name);
+    let of_path = |name: &str| {
+        PATH_NUMBERS.iter().filter_map(|it| it.strip_suffix(".PATH")).find(|known| *known == name)
+    };
     let is_measure = |name: &str| names.measures.iter().any(|known| known == name);
     let (row, number) = match parts.as_slice() {
         [row @ .., last] if !row.is_empty() && plain(last).is_some() => {
             (row, Number::Plain(plain(last).unwrap_or_default()))
         }
-        [row @ .., name @ ("path_share" | "rtt_ms"), path] if !row.is_empty() => {
+        [row @ .., name, path] if !row.is_empty() && of_path(name).is_some() => {
             if !names.paths.iter().any(|known| known == path) {
                 let known = names.paths.iter().map(String::as_str);
                 return Err(ScenarioError::unknown(place, "path", path, known));
             }
-            let of = if *name == "rtt_ms" { Number::Rtt } else { Number::Share };
-            (row, of((*path).to_owned()))
+            (row, Number::OfPath(of_path(name).unwrap_or_default(), (*path).to_owned()))
         }
         [row @ .., measure] if !row.is_empty() && is_measure(measure) => {
             (row, Number::Measure { name: (*measure).to_owned(), statistic: "median" })
@@ -359,6 +365,8 @@ mod tests {
             measures: [("completion_ms".to_owned(), Summary::of(values, 1, "x").unwrap())].into(),
             traffic: Traffic {
                 path_share: [("wifi".to_owned(), 0.75)].into(),
+                path_sent_share: [("wifi".to_owned(), 0.5)].into(),
+                path_bytes: [("wifi".to_owned(), 3_000.0)].into(),
                 reinjected_share: Some(0.5),
                 ..Traffic::default()
             },
@@ -394,6 +402,8 @@ mod tests {
         assert!(holds("minrtt.completion_ms.max > 299 and minrtt.completion_ms.min <= 100"));
         assert!(!holds("minrtt.completion_ms.max > 299 and minrtt.completion_ms.min != 100"));
         assert!(holds("minrtt.speedup_vs_best_path > 1.2 and minrtt.path_share.wifi >= 0.75"));
+        assert!(holds("minrtt.path_sent_share.wifi == 0.5 and minrtt.path_bytes.wifi == 3000"));
+        assert!(!holds("minrtt.path_bytes.lte < 1"));
         assert!(holds("minrtt/cubic.reinjected_share == 0.5"));
     }
 

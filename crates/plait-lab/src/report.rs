@@ -191,6 +191,9 @@ pub struct Row {
 pub struct Traffic {
     /// Share of each path in the payload bytes of first transmissions; mean over the runs.
     pub path_share: BTreeMap<String, f64>,
+    /// Share of each path in `path_bytes`: all payload bytes sent, with copies and retransmissions.
+    #[serde(default)]
+    pub path_sent_share: BTreeMap<String, f64>,
     /// Payload bytes sent on each path, with copies and retransmissions; mean over the runs.
     #[serde(default)]
     pub path_bytes: BTreeMap<String, f64>,
@@ -216,9 +219,10 @@ pub struct Traffic {
 impl Traffic {
     /// Returns the numbers that each path has, by name.
     #[must_use]
-    pub fn by_path(&self) -> [(&'static str, &BTreeMap<String, f64>); 4] {
+    pub fn by_path(&self) -> [(&'static str, &BTreeMap<String, f64>); 5] {
         [
             ("path_share", &self.path_share),
+            ("path_sent_share", &self.path_sent_share),
             ("path_bytes", &self.path_bytes),
             ("path_extra_share", &self.path_extra_share),
             ("rtt_ms", &self.rtt_ms),

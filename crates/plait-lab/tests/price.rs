@@ -468,6 +468,28 @@ fn rows_have_the_copies_on_each_path() {
     assert!(row("").traffic.path_extra_share.is_empty());
 }
 
+/// A stream that fits the first path: the second one carries copies only. `path_share` leaves them out, and
+/// `path_sent_share` and `path_bytes` have them, in the row, in each run and for expectations.
+#[test]
+fn the_share_in_all_bytes_sent_has_the_copies() {
+    let report = common::report(
+        "--path wifi:rate=20mbit,rtt=22ms --path lte:rate=10mbit,rtt=60ms --workload stream:10kB@40ms,for=4s \
+         --schedulers slot --expect slot.path_share.lte < 0.05 --expect slot.path_sent_share.lte > 0.3 \
+         --expect slot.path_bytes.lte > 300000 --expect slot.path_sent_share.lte < 0.05",
+    );
+    let held: Vec<bool> = report.findings.expectations.iter().map(|it| it.holds).collect();
+    assert_eq!(held, [true, true, true, false], "{:?}", report.findings.expectations);
+    let row = common::row(&report, "slot");
+    let traffic = &row.traffic;
+    let all: f64 = traffic.path_bytes.values().sum();
+    let share = traffic.path_sent_share["lte"];
+    assert!((share - traffic.path_bytes["lte"] / all).abs() < 1e-9, "{traffic:?}");
+    let run = report.each_run.iter().find(|run| report.rows[run.row].scheduler == "slot");
+    let values = &run.expect("a run").values;
+    let value = values.iter().find(|(name, _)| name == "path_sent_share.lte").expect("a value").1;
+    assert!((share - value).abs() < 1e-9, "{share}, {value}");
+}
+
 /// The rows of single-path TCP have no other path, and ignore the quota.
 #[test]
 fn a_single_path_ignores_its_quota() {

@@ -60,9 +60,9 @@ pub use lan::{LanConnection, LanListener};
 pub use namespace::Namespace;
 pub use path_file::{PathFile, PathFileError, StoredPath, StoredPaths, merged};
 pub use plait_engine::{
-    Choice, ConnectionView, Destination, Greeting, Limits, LogEvent, Match, Observe, Opened,
-    Overview, PacketEvent, PathTraffic, Prefix, Request, RequestKey, Shortage, StackCounters,
-    Tally, Untaken,
+    Choice, ConnectionView, Destination, ExtraBytes, Greeting, Limits, LogEvent, Match, Observe,
+    Opened, Overview, PacketEvent, PathTraffic, Prefix, Request, RequestKey, Shortage,
+    StackCounters, Tally, Untaken,
 };
 pub use process::{End, Process};
 pub use realtime::enter_realtime;

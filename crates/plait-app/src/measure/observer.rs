@@ -213,7 +213,7 @@ impl Observer {
         self.blocked.turn(now, None);
         let (sent, total) = (self.sent, self.sent.total());
         let mut paths: Vec<PathMeasures> =
-            self.paths.iter().map(|path| path.measures(sent.first)).collect();
+            self.paths.iter().map(|path| path.measures(&sent)).collect();
         let playback = self.playback.take().map(|playback| playback.finish(now));
         if let Some((_, idle)) = &playback {
             paths.iter_mut().zip(idle).for_each(|(path, share)| path.idle_share = *share);

@@ -166,12 +166,22 @@ pub const MEASURES: &[Entry] = &[
     Entry {
         name: "path_share",
         unit: "",
-        definition: "first-transmission payload bytes on a path over those on all paths; copies are \
-                     in reinjected_share and retransmitted_share",
+        definition: "first-transmission payload bytes on a path over those on all paths; copies do not \
+                     count (path_sent_share has them)",
         better: Better::Neither,
         workloads: ALL,
         derived: false,
         value: Value::Path(|path| path.path_share),
+    },
+    Entry {
+        name: "path_sent_share",
+        unit: "",
+        definition: "payload bytes sent on a path, copies and retransmissions included, over those on all \
+                     paths; the column of the paths in the table of a comparison",
+        better: Better::Neither,
+        workloads: ALL,
+        derived: false,
+        value: Value::Path(|path| path.path_sent_share),
     },
     Entry {
         name: "reinjected_share",

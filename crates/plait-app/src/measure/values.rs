@@ -13,6 +13,10 @@ pub struct PathMeasures {
     /// First-transmission payload bytes on this path, divided by the total over all paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_share: Option<f64>,
+    /// Payload bytes sent on this path, including copies and retransmissions, divided by the total over all
+    /// paths. It follows from `sent_bytes`, and is no part of the digest of a run.
+    #[serde(skip)]
+    pub path_sent_share: Option<f64>,
     /// Payload bytes sent on this path, including copies and retransmissions.
     pub sent_bytes: u64,
     /// Payload bytes of copies and reinjections sent on this path.

@@ -33,6 +33,8 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("a_device_with_a_cost_rests", priced::client),
         Trial::test("a_server_keeps_to_a_quota", priced::server_quota),
         Trial::test("a_client_keeps_to_a_quota", priced::client_quota),
+        Trial::test("a_client_counts_its_copies", priced::copies),
+        Trial::test("a_client_that_fails_names_the_rest_of_its_quotas", priced::failed),
         Trial::test("own_addresses_reset_old_clients_after_a_crash", crashed_public),
     ];
     for family in [Family::V4, Family::V6] {

@@ -103,7 +103,7 @@ fn downloads(
 pub(super) fn client() -> Result<(), Failed> {
     let look = || {
         let sent = |goal| {
-            let document = upload(&["--cost", "c1=1", "--goal", goal])?;
+            let document = upload("minrtt", &["--cost", "c1=1", "--goal", goal])?;
             Ok::<_, Failed>(document.map(|it| sent_on(&it, 1)))
         };
         let (thrifty, aggregate) = (sent("thrifty")?, sent("aggregate")?);
@@ -119,7 +119,8 @@ fn sent_on(document: &Value, path: usize) -> u64 {
 /// A client may send 200 kB from its first address. With less than a segment it begins on the second one.
 pub(super) fn client_quota() -> Result<(), Failed> {
     for (quota, least) in [(200_000, 198_000), (1_000, 0)] {
-        let look = || upload(&["--quota", &format!("10.98.1.77={quota}B"), "--goal", "thrifty"]);
+        let quota_of_first = format!("10.98.1.77={quota}B");
+        let look = || upload("minrtt", &["--quota", &quota_of_first, "--goal", "thrifty"]);
         let wrong = |document: &Value| {
             let of_first = |path: &&Value| path["name"] == "c0";
             let first = document["paths"].as_array().unwrap().iter().find(of_first);
@@ -133,8 +134,69 @@ pub(super) fn client_quota() -> Result<(), Failed> {
     Ok(())
 }
 
+/// A client whose scheduler copies counts the copies apart: the paths together have sent more than the data.
+pub(super) fn copies() -> Result<(), Failed> {
+    let wrong = |document: &Value| {
+        let extra = document["extra_sent_bytes"].as_u64().unwrap();
+        let all = sent_on(document, 0) + sent_on(document, 1);
+        let right = extra > 100_000 && all == document["sent_bytes"].as_u64().unwrap() + extra;
+        (!right).then(|| document.to_string())
+    };
+    agreed("a client counts its copies", || upload("redundant", &[]), wrong)?;
+    let wrong =
+        |document: &Value| (document["extra_sent_bytes"] != 0).then(|| document.to_string());
+    agreed("a client without copies has none", || upload("minrtt", &[]), wrong).map(drop)
+}
+
+/// A client that is ended by a signal, or refused, writes the bytes of its paths and the rests of their quotas.
+pub(super) fn failed() -> Result<(), Failed> {
+    let bed = Bed::build(Family::V4, &lines())?;
+    bed.own_service()?;
+    let to = SocketAddr::new(bed.family.service(), 80);
+    let _served = Service::start(&bed.server, to, Speaks::Mptcp, 2)?;
+    let get = |to: SocketAddr| {
+        bed.client.within(|| {
+            Command::new(PLAIT)
+                .args(["get", &to.to_string(), "--path-memory", "off", "--output", "/dev/null"])
+                .args(["--from", "10.98.1.77@c0", "--quota", "c0=1MB"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+        })
+    };
+    let line = |stderr: &[u8]| {
+        let told = String::from_utf8_lossy(stderr).into_owned();
+        let line = told.lines().find(|line| line.starts_with("c0: sent "));
+        line.unwrap_or_else(|| panic!("no line of the path: {told}")).to_owned()
+    };
+    for (signal, code) in [("TERM", 4), ("INT", 130)] {
+        let before = bed.received("c0");
+        let mut child = get(to)??;
+        child.stdin.as_mut().unwrap().write_all(b"get 9000000\n")?;
+        bed.await_received("c0", before + 300_000);
+        net::run(&format!("kill -{signal} {}", child.id()));
+        // Standard input is still open.
+        let _stdin = child.stdin.take();
+        let output = child.wait_with_output()?;
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let line = line(&output.stderr);
+        assert!(line.starts_with("c0: sent 12 B, received "), "{line}");
+        assert!(!line.contains("received 0 B"), "{line}");
+        assert!(line.ends_with(", 1.00 MB left of the quota"), "{line}");
+    }
+    // Nothing listens there.
+    let child = get(SocketAddr::new(to.ip(), 81))??;
+    let output = child.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let line = line(&output.stderr);
+    assert!(line.starts_with("c0: sent 0 B, received 0 B, "), "{line}");
+    assert!(line.ends_with(", 1.00 MB left of the quota"), "{line}");
+    Ok(())
+}
+
 /// Uploads to a kernel. Returns the document of `plait get`, or `None` if packets were late.
-fn upload(prices: &[&str]) -> Result<Option<Value>, Failed> {
+fn upload(scheduler: &str, prices: &[&str]) -> Result<Option<Value>, Failed> {
     let bed = Bed::build(Family::V4, &lines())?;
     bed.own_service()?;
     let to = SocketAddr::new(bed.family.service(), 80);
@@ -144,7 +206,7 @@ fn upload(prices: &[&str]) -> Result<Option<Value>, Failed> {
         Command::new(PLAIT)
             .args(["get", &to.to_string(), "--json", "--output", "/dev/null"])
             .args(["--from", "10.98.1.77@c0", "--from", "10.98.2.77@c1"])
-            .args(["--scheduler", "minrtt"])
+            .args(["--scheduler", scheduler])
             .args(prices)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

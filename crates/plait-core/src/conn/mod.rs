@@ -397,8 +397,8 @@ impl Connection {
 
     /// Returns the state and counters.
     pub(crate) fn stats(&self) -> ConnectionStats {
-        let (waits, over) = (self.timers.awaits_subflow(), self.is_over());
-        self.paths.stats(&self.data, self.state(), waits, over)
+        let flags = [self.timers.awaits_subflow(), self.is_over()];
+        self.paths.stats(&self.data, self.state(), flags)
     }
 
     /// Returns the state as the user sees it.

@@ -194,6 +194,11 @@ impl Reassembly {
         self.nxt - self.read
     }
 
+    /// Returns the bytes that have arrived in order, from the first byte of the connection.
+    pub(crate) const fn arrived(&self) -> u64 {
+        self.nxt.get()
+    }
+
     /// Returns true if the DATA_FIN was reached.
     pub(crate) const fn finished(&self) -> bool {
         self.fin_taken

@@ -88,6 +88,11 @@ impl SendQueue {
         self.unsent.len()
     }
 
+    /// Returns the bytes that were sent at least once, from the first byte of the connection.
+    pub(crate) const fn sent_once(&self) -> u64 {
+        self.written.get() - self.unsent.len() - self.planned
+    }
+
     /// Returns the bytes assigned to `subflow` and not sent.
     pub(crate) fn assigned(&self, subflow: SubflowId) -> u64 {
         match self.planned {

@@ -3,6 +3,7 @@
 use crate::data::level::DataLevel;
 use crate::data::send_queue::SendQueue;
 use crate::event::Carry;
+use crate::stats::UniqueBytes;
 use plait_base::{DataRange, Dsn, SendSsn, Span, SubflowId, SubflowSet, Time};
 
 /// Data of the application.
@@ -26,6 +27,11 @@ impl DataLevel {
     #[inline(always)]
     pub(crate) const fn queue(&self) -> &SendQueue {
         &self.queue
+    }
+
+    /// Returns the bytes sent and arrived, each counted once.
+    pub(crate) fn unique(&self) -> UniqueBytes {
+        UniqueBytes { sent: self.queue.sent_once(), arrived: self.reassembly().arrived() }
     }
 
     /// Appends the first `room` bytes of `written`, for which the send buffer has room.

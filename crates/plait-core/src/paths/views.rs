@@ -16,8 +16,7 @@ impl Paths {
         &self,
         data: &DataLevel,
         state: ConnectionState,
-        waits: bool,
-        over: bool,
+        [waits, over]: [bool; 2],
     ) -> ConnectionStats {
         ConnectionStats {
             state,
@@ -25,6 +24,7 @@ impl Paths {
             fallback: data.agreed().cause(),
             readable: data.reassembly().readable(),
             unacked: data.queue().occupied(),
+            unique: data.unique(),
             segment_payload: self.mss(),
             subflows_ready: self.subflows_ready(data),
             initial_window_at: self.initial_window_at(data),

@@ -8,7 +8,7 @@ use crate::crowd::Buffers;
 use crate::dials::Dials;
 use crate::ending;
 use crate::limits::{Guard, Limits, Shortage};
-use crate::log_event::{LogEvent, PathTraffic};
+use crate::log_event::{ExtraBytes, LogEvent, PathTraffic};
 use crate::names::PathPrice;
 use crate::overview::{ConnectionView, Opened, Overview, Tally};
 use crate::relay::{Course, Greeting, Moved, ORPHANED, PIECE, Relay};
@@ -479,6 +479,7 @@ impl<W: World> Engine<W> {
             sent,
             unacked: taken.saturating_sub(sent),
             age: now.since(since),
+            extra: ExtraBytes::of(stats.as_ref(), &paths),
             paths,
             multipath,
             fallback,

@@ -98,11 +98,13 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>], bound: BoundOf<'_>) -> Row {
         let paths = cell.scenario.paths.iter().enumerate();
         paths.filter_map(|(at, path)| Some((path.name.clone(), extra_on(at)?))).collect()
     };
+    let path_bytes = by_path(|path| Some(path.sent_bytes as f64));
     Row {
         messages: messages(&completed),
         traffic: Traffic {
             path_share: by_path(|path| path.path_share),
-            path_bytes: by_path(|path| Some(path.sent_bytes as f64)),
+            path_sent_share: shares(&path_bytes),
+            path_bytes,
             extra_share: mean(&mut completed.iter().filter_map(|run| extra(run))),
             path_extra_share: match cell.scenario.has_prices() {
                 true => extra_by_path(),
@@ -123,6 +125,13 @@ fn row(cell: &Cell, runs: &[Option<RunOutcome>], bound: BoundOf<'_>) -> Row {
         standing: Standing { of_bound: of_bound(cell, runs, bound), ..Standing::default() },
         ..Row::default()
     }
+}
+
+/// Returns the share of each path in the bytes of all paths; empty if there are none.
+fn shares(path_bytes: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let all: f64 = path_bytes.values().sum();
+    let share = |(path, bytes): (&String, &f64)| (path.clone(), bytes / all);
+    path_bytes.iter().filter(|_| all > 0.0).map(share).collect()
 }
 
 /// Returns the median share of the bound that the runs reached in the primary measure.

@@ -76,6 +76,7 @@ impl RawScenario {
                 .allow(&grammars.join(", ")));
         }
         SETTINGS.iter().try_for_each(|setting| self.read(setting, &mut scenario, read))?;
+        self.check_goal(&scenario)?;
         scenario.vary = written.varied(&scenario, read)?;
         Ok(scenario)
     }

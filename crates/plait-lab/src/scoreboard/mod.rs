@@ -137,10 +137,22 @@ fn one_controller(settings: &[(&'static str, String)]) -> Result<(), ScenarioErr
     })
 }
 
+/// Refuses a path with a cost or a quota. A scoreboard ranks by speed alone and has no bytes by path.
+fn without_prices(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(path) = scenario.paths.iter().find(|path| path.usage.has_price()) else {
+        return Ok(());
+    };
+    let place = Place::Argument("--path or --links".to_owned());
+    let problem = "a scoreboard ranks by speed alone, so a path has neither cost nor quota";
+    let allowed =
+        "paths without cost= and quota=; `plait compare --goal` has the bytes of each path";
+    Err(ScenarioError::new(&place, Fault::Conflict, &path.name, problem).allow(allowed))
+}
+
 /// Measures every ground, one comparison after the other.
 ///
 /// # Errors
-/// As [`Options::check`], and if a setting is refused, before any run.
+/// As [`Options::check`], and if a setting is refused or a path has a cost or a quota, before any run.
 pub fn scoreboard<W: World>(
     options: &Options,
     world: &W,
@@ -153,6 +165,7 @@ pub fn scoreboard<W: World>(
         .iter()
         .map(|ground| Ok((ground, ground.scenario(&options.settings, read)?)))
         .collect::<Result<_, ScenarioError>>()?;
+    scenarios.iter().try_for_each(|(_, scenario)| without_prices(scenario))?;
     let runs = |(_, it): &(&Ground, Scenario)| {
         (it.schedulers.len() + it.paths.len()) * it.ccs.len() * it.effective_runs() as usize
     };

@@ -101,3 +101,25 @@ fn a_setting_that_is_refused_stops_it_before_it_begins() {
     let control = Control { progress: &|_, _| panic!("it ran"), ..Control::unwatched(&never) };
     assert!(scoreboard(&options, &Known, &control, &no_files).is_err());
 }
+
+/// A scoreboard has no bytes by path, so it says nothing about a path with a price.
+#[test]
+fn a_path_with_a_price_is_refused() {
+    let never = AtomicBool::new(false);
+    let control = Control::unwatched(&never);
+    let measured = |price: &str| {
+        let paths =
+            ["wifi:rate=20mbit,rtt=22ms".to_owned(), format!("lte:rate=10mbit,rtt=60ms{price}")];
+        let grounds = own(&paths, &["download:1MB".to_owned()]).unwrap();
+        scoreboard(&Options { grounds, ..options("A") }, &Known, &control, &no_files)
+    };
+    for price in [",cost=1", ",quota=1MB"] {
+        let error = measured(price).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--path or --links: `lte`: a scoreboard ranks by speed"),
+            "{error}"
+        );
+        assert!(error.contains("`plait compare --goal` has the bytes of each path"), "{error}");
+    }
+    measured("").unwrap();
+}

@@ -79,7 +79,7 @@ fn of_paths(
 ) {
     let head = [
         "path",
-        "share of payload",
+        "sent share",
         "sent",
         "segments",
         "retransmitted",

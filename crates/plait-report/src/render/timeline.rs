@@ -196,7 +196,7 @@ impl Timeline {
     fn counter_table(&self) -> Table {
         let mut columns = vec![
             Column::new("path", Align::Left),
-            Column::new("share", Align::Right),
+            Column::new("sent %", Align::Right),
             Column::new("sent", Align::Right),
             Column::new("segments", Align::Right).dispensable(3),
             Column::new("retransmitted", Align::Right),

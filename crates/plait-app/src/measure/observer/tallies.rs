@@ -90,10 +90,12 @@ impl PathTotals {
         self.rtt_max = self.rtt_max.max(other.rtt_max);
     }
 
-    pub(super) fn measures(&self, all: u64) -> PathMeasures {
+    /// Returns the measures of the path. `all` has the bytes of all paths.
+    pub(super) fn measures(&self, all: &Sent) -> PathMeasures {
         let sampled = self.rtt_count > 0;
         PathMeasures {
-            path_share: ratio(self.first, all),
+            path_share: ratio(self.first, all.first),
+            path_sent_share: ratio(self.sent, all.total()),
             sent_bytes: self.sent,
             extra_bytes: self.extra,
             rtt_ms: sampled.then(|| mean_millis(self.rtt_sum, self.rtt_count)),

@@ -202,6 +202,9 @@ fn copies_are_counted_apart_from_path_shares() {
     o.observe(ms(22), RECEIVER, &sent(0, 0, 200, Carry::New));
     let m = o.finish(ms(60));
     assert_eq!(m.paths.iter().map(|p| p.path_share).collect::<Vec<_>>(), [Some(0.25), Some(0.75)]);
+    // 300 of 1000 bytes.
+    let sent = m.paths.iter().map(|p| p.path_sent_share);
+    assert_eq!(sent.collect::<Vec<_>>(), [Some(0.3), Some(0.7)]);
     assert_eq!((m.reinjected_share, m.retransmitted_share), (Some(0.1), Some(0.1)));
 }
 

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use plait_core::Quota;
-use plait_lab::scenario::HIGHEST_COST;
+use plait_lab::scenario::{HIGHEST_COST, goal_of};
 use plait_live::{Origin, Prefix};
 use plait_report::names::unknown;
 use plait_sched::Goal;
@@ -28,9 +28,10 @@ pub(crate) struct DialPrices {
     /// When to use a path with a cost
     ///
     /// aggregate: if the cheaper paths do not suffice; interactive: also if data arrives notably sooner
-    /// there; handover: only if the cheaper paths are down; thrifty: as handover, and never for copies.
-    #[arg(long, value_name = "GOAL", default_value = "aggregate", value_parser = goals())]
-    goal: Goal,
+    /// there; handover: only if the cheaper paths are down; thrifty: as handover, and never for copies. The
+    /// default is aggregate. A scheduler with `+price` has its goal there.
+    #[arg(long, value_name = "GOAL", value_parser = goals())]
+    goal: Option<Goal>,
 }
 
 /// Flags of `serve`.
@@ -39,21 +40,21 @@ pub(crate) struct ServePrices {
     /// Price of a byte to clients in a prefix; may be repeated
     ///
     /// The price is a whole number, relative to other clients. The first prefix that contains an address
-    /// applies, and other addresses are free (0).
+    /// applies, so give a longer prefix before a shorter one. Other addresses are free (0).
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=N")]
     cost: Vec<String>,
     /// Maximum payload to send to all clients in a prefix; may be repeated
     ///
     /// The payload of all connections counts, from the start of the command and without TCP retransmissions.
-    /// The first prefix that contains an address applies. When its quota is used up, data is sent there only
-    /// if all other paths are down; with thrifty, never.
+    /// The first prefix that contains an address applies, so give a longer prefix before a shorter one. When
+    /// its quota is used up, data is sent there only if all other paths are down; with thrifty, never.
     #[arg(long, hide_short_help = true, value_name = "ADDR[/BITS]=SIZE")]
     quota: Vec<String>,
     /// When to use a path with a cost, also for one port; may be repeated
     ///
     /// aggregate: if the cheaper paths do not suffice; interactive: also if data arrives notably sooner
     /// there; handover: only if the cheaper paths are down; thrifty: as handover, and never for copies. The
-    /// default is aggregate.
+    /// default is aggregate. A scheduler with `+price` has its goal there.
     #[arg(long, hide_short_help = true, value_name = "[PORT=]GOAL")]
     goal: Vec<String>,
 }
@@ -67,6 +68,16 @@ fn goals() -> impl TypedValueParser<Value = Goal> {
 pub(crate) fn goal(text: &str) -> Result<Goal, String> {
     let words = Goal::ALL.iter().map(|(word, _)| *word);
     Goal::named(text).ok_or_else(|| unknown("goal", &text.escape_debug().to_string(), words))
+}
+
+/// Explains why a goal, written as `given`, cannot be combined with a scheduler that has `+price`; `None` if it
+/// can.
+pub(crate) fn goal_problem(given: &str, goal: Goal, scheduler: &str) -> Option<String> {
+    let own = goal_of(&plait_sched::Spec::parse(scheduler).ok()?)?;
+    let (scheduler, given) = (scheduler.escape_debug(), given.escape_debug());
+    let goal = goal.as_str();
+    let remedy = format!("leave out one of them, or write the goal there: +price:goal={goal}");
+    Some(format!("`{given}`: `{scheduler}` has the goal {own} by its `+price`\n  {remedy}"))
 }
 
 /// A flag of prices.
@@ -141,6 +152,28 @@ impl<T> Flag<T> {
         Ok(())
     }
 
+    /// Reads the prices of prefixes. `v4` is the family of the server.
+    fn of_prefixes(&self, texts: &[String], v4: bool) -> Result<Vec<(Prefix, T)>, Failure> {
+        let mut all: Vec<(Prefix, T)> = Vec::new();
+        for (at, text) in texts.iter().enumerate() {
+            let (prefix, price) = self.of_prefix(text, v4)?;
+            // The first prefix applies, so this one would have no effect.
+            if let Some(earlier) = all.iter().position(|(known, _)| known.covers(&prefix)) {
+                let remedy = match all[earlier].0 == prefix {
+                    true => "give each prefix once",
+                    false => "give the longer prefix first",
+                };
+                let before = texts[..at][earlier].escape_debug();
+                let problem = format!(
+                    "it never applies, because `{before}` comes first and contains it\n  {remedy}"
+                );
+                return Err(self.refuse(text, &problem));
+            }
+            all.push((prefix, price));
+        }
+        Ok(all)
+    }
+
     /// Reads the price of a prefix. `v4` is the family of the server.
     fn of_prefix(&self, text: &str, v4: bool) -> Result<(Prefix, T), Failure> {
         let (key, price) = self.priced(text)?;
@@ -156,17 +189,27 @@ impl<T> Flag<T> {
 }
 
 impl DialPrices {
-    /// Sets the prices of the addresses of `flag`. Returns the goal that the scheduler keeps to; `None` if
+    /// Sets the prices of the addresses of `flag`. Returns the goal that `scheduler` keeps to; `None` if
     /// no price or goal is given.
-    pub(crate) fn set(&self, flag: &str, from: &mut [Origin]) -> Result<Option<Goal>, Failure> {
+    pub(crate) fn set(
+        &self,
+        flag: &str,
+        from: &mut [Origin],
+        scheduler: &str,
+    ) -> Result<Option<Goal>, Failure> {
+        let conflict = self.goal.and_then(|goal| goal_problem(goal.as_str(), goal, scheduler));
+        if let Some(problem) = conflict {
+            return Err(Failure::Usage(format!("--goal: {problem}")));
+        }
         let form = "ADDR=N or DEVICE=N, such as wlan0=1";
         let costs = Flag { name: "cost", missing: "price", form, read: cost };
         costs.set_all(&self.cost, flag, from, |origin, cost| origin.cost = *cost)?;
         let form = "ADDR=SIZE or DEVICE=SIZE, such as wwan0=1GB";
         let quotas = Flag { name: "quota", missing: "size", form, read: quota };
         quotas.set_all(&self.quota, flag, from, |it, quota| it.quota = Some(quota.clone()))?;
-        let acts = !self.cost.is_empty() || !self.quota.is_empty() || self.goal != Goal::default();
-        Ok(acts.then_some(self.goal))
+        let goal = self.goal.unwrap_or_default();
+        let acts = !self.cost.is_empty() || !self.quota.is_empty() || goal != Goal::default();
+        Ok(acts.then_some(goal))
     }
 }
 
@@ -181,15 +224,15 @@ pub(crate) struct ServerPrices {
 }
 
 impl ServePrices {
-    /// Reads the prices and goals of a server. `v4` is its family, `ports` are its ports.
-    pub(crate) fn read(&self, v4: bool, ports: &[u16]) -> Result<ServerPrices, Failure> {
+    /// Reads the prices and goals of a server. `v4` is its family. `ports` are its ports with their
+    /// schedulers, first that of --scheduler.
+    pub(crate) fn read(&self, v4: bool, ports: &[(u16, &str)]) -> Result<ServerPrices, Failure> {
         let form = "ADDR=N or ADDR/BITS=N, such as 100.64.0.0/10=1";
         let costs = Flag { name: "cost", missing: "price", form, read: cost };
-        let costs = self.cost.iter().map(|it| costs.of_prefix(it, v4)).collect::<Result<_, _>>()?;
+        let costs = costs.of_prefixes(&self.cost, v4)?;
         let form = "ADDR=SIZE or ADDR/BITS=SIZE, such as 100.64.0.0/10=1GB";
         let quotas = Flag { name: "quota", missing: "size", form, read: quota };
-        let read = |text: &String| quotas.of_prefix(text, v4);
-        let quotas = self.quota.iter().map(read).collect::<Result<_, _>>()?;
+        let quotas = quotas.of_prefixes(&self.quota, v4)?;
         let mut prices = ServerPrices { costs, quotas, goal: None, ports: Vec::new() };
         for text in &self.goal {
             let refuse = |problem: &str| {
@@ -204,16 +247,23 @@ impl ServePrices {
             };
             let goal =
                 goal(word).map_err(|problem| Failure::Usage(format!("--goal: {problem}")))?;
+            let fits = |scheduler: &str| match goal_problem(text, goal, scheduler) {
+                Some(problem) => Err(Failure::Usage(format!("--goal: {problem}"))),
+                None => Ok(()),
+            };
             let Some(port) = port else {
+                ports.first().map_or(Ok(()), |(_, scheduler)| fits(scheduler))?;
                 if prices.goal.replace(goal).is_some() {
                     return Err(twice());
                 }
                 continue;
             };
-            let number = port.parse::<u16>().ok().filter(|port| ports.contains(port));
-            let number = number.ok_or_else(|| {
+            let number = port.parse::<u16>().ok();
+            let known = number.and_then(|number| ports.iter().find(|(port, _)| *port == number));
+            let (number, scheduler) = *known.ok_or_else(|| {
                 refuse("the server does not listen on this port\n  listen on it with --port PORT=SCHEDULER")
             })?;
+            fits(scheduler)?;
             if prices.ports.iter().any(|(known, _)| *known == number) {
                 return Err(twice());
             }
@@ -281,9 +331,18 @@ mod tests {
     }
 
     fn dial(costs: &[&str], goal: Goal) -> Result<(Option<Goal>, Vec<u32>), String> {
+        dial_with(costs, Some(goal), "slot")
+    }
+
+    fn dial_with(
+        costs: &[&str],
+        goal: Option<Goal>,
+        scheduler: &str,
+    ) -> Result<(Option<Goal>, Vec<u32>), String> {
         let cost = costs.iter().map(ToString::to_string).collect();
         let mut from = origins();
-        let set = DialPrices { cost, quota: Vec::new(), goal }.set("--from", &mut from);
+        let flags = DialPrices { cost, quota: Vec::new(), goal };
+        let set = flags.set("--from", &mut from, scheduler);
         match set {
             Ok(goal) => Ok((goal, from.iter().map(|it| it.cost).collect())),
             Err(Failure::Usage(problem)) => Err(problem),
@@ -311,11 +370,36 @@ mod tests {
         }
     }
 
+    /// A scheduler with `+price` keeps its own goal.
+    #[test]
+    fn a_goal_beside_a_scheduler_with_price_is_refused() {
+        for scheduler in ["slot+price:goal=handover", "minrtt+price:wait=1,goal=handover"] {
+            let problem = dial_with(&[], Some(Goal::Thrifty), scheduler).unwrap_err();
+            let expected = format!(
+                "--goal: `thrifty`: `{scheduler}` has the goal handover by its `+price`\n  \
+                 leave out one of them, or write the goal there: +price:goal=thrifty"
+            );
+            assert_eq!(problem, expected);
+            assert!(dial_with(&["wwan0=1"], None, scheduler).is_ok());
+        }
+        let own = "slot+price:goal=handover";
+        for (goals, ports) in [
+            (["thrifty"], [(80, own), (443, "slot")]),
+            (["443=thrifty"], [(80, "slot"), (443, own)]),
+        ] {
+            let problem = serve_with(&[], &goals, &ports).unwrap_err();
+            let expected = format!("--goal: `{}`: `{own}` has the goal handover", goals[0]);
+            assert!(problem.starts_with(&expected), "{problem}");
+        }
+        // A port may differ from the goal of all ports, as a rule may.
+        assert!(serve_with(&[], &["thrifty"], &[(80, "slot"), (443, own)]).is_ok());
+    }
+
     fn limited(quotas: &[&str]) -> Result<(Option<Goal>, Vec<Origin>), String> {
         let quota = quotas.iter().map(ToString::to_string).collect();
-        let (mut from, goal) = (origins(), Goal::Aggregate);
-        let flags = DialPrices { cost: Vec::new(), quota, goal };
-        match flags.set("--from", &mut from) {
+        let mut from = origins();
+        let flags = DialPrices { cost: Vec::new(), quota, goal: None };
+        match flags.set("--from", &mut from, "slot") {
             Ok(goal) => Ok((goal, from)),
             Err(Failure::Usage(problem)) => Err(problem),
             Err(other) => Err(format!("{other:?}")),
@@ -350,9 +434,17 @@ mod tests {
     }
 
     fn serve(costs: &[&str], goals: &[&str]) -> Result<ServerPrices, String> {
+        serve_with(costs, goals, &[(80, "slot"), (443, "slot")])
+    }
+
+    fn serve_with(
+        costs: &[&str],
+        goals: &[&str],
+        ports: &[(u16, &str)],
+    ) -> Result<ServerPrices, String> {
         let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
         let flags = ServePrices { cost: list(costs), quota: Vec::new(), goal: list(goals) };
-        flags.read(true, &[80, 443]).map_err(|failure| match failure {
+        flags.read(true, ports).map_err(|failure| match failure {
             Failure::Usage(problem) => problem,
             other => format!("{other:?}"),
         })
@@ -378,7 +470,7 @@ mod tests {
         let read = |text: &str| {
             let quota = vec![text.to_owned()];
             let flags = ServePrices { cost: Vec::new(), quota, goal: Vec::new() };
-            flags.read(true, &[80]).map_err(|failure| format!("{failure:?}"))
+            flags.read(true, &[(80, "slot")]).map_err(|failure| format!("{failure:?}"))
         };
         let prices = read("100.64.0.0/10=2GB").unwrap();
         assert_eq!(prices.quotas[0].0, "100.64.0.0/10".parse().unwrap());
@@ -392,6 +484,35 @@ mod tests {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(part), "{problem}");
         }
+    }
+
+    /// The first prefix applies, so a prefix within an earlier one has no effect.
+    #[test]
+    fn a_prefix_that_never_applies_is_refused() {
+        let read = |cost: &[&str], quota: &[&str]| {
+            let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+            let flags = ServePrices { cost: list(cost), quota: list(quota), goal: Vec::new() };
+            flags.read(true, &[(80, "slot")]).map_err(|failure| match failure {
+                Failure::Usage(problem) => problem,
+                other => format!("{other:?}"),
+            })
+        };
+        let first = |before: &str| format!("it never applies, because `{before}` comes first");
+        for (list, remedy) in [
+            (["10.0.0.0/8=1", "10.0.0.0/8=2"], "give each prefix once"),
+            (["10.0.0.0/8=1", "10.1.0.0/16=0"], "give the longer prefix first"),
+            (["10.0.0.0/8=1", "10.1.2.3=0"], "give the longer prefix first"),
+        ] {
+            let problem = read(&list, &[]).unwrap_err();
+            assert!(problem.starts_with(&format!("--cost: `{}`: ", list[1])), "{problem}");
+            assert!(problem.contains(&first(list[0])) && problem.ends_with(remedy), "{problem}");
+        }
+        let problem = read(&[], &["10.0.0.0/8=1MB", "10.0.0.0/8=2MB"]).unwrap_err();
+        assert!(problem.starts_with("--quota: `10.0.0.0/8=2MB`: "), "{problem}");
+        assert!(problem.contains(&first("10.0.0.0/8=1MB")), "{problem}");
+        // An exception before the rule, and a cost beside a quota.
+        let prices = read(&["10.1.0.0/16=0", "10.0.0.0/8=1"], &["10.0.0.0/8=1MB"]).unwrap();
+        assert_eq!(prices.costs.len(), 2);
     }
 
     #[test]

@@ -60,7 +60,8 @@ pub(crate) struct Args {
     links: String,
     /// A path of your own, as in `plait compare`
     ///
-    /// Your own paths replace --links. At least two are required.
+    /// Your own paths replace --links. At least two are required. A path has neither cost= nor quota=, because
+    /// a scoreboard ranks by speed alone.
     #[arg(long, value_name = "NAME:KEY=VALUE,...", conflicts_with = "links")]
     path: Vec<String>,
     /// A load for --path; may be repeated

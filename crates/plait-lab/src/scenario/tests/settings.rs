@@ -161,3 +161,30 @@ fn settings_are_refused_with_what_is_allowed() {
     let none = build(&[("path", "wifi-home")]).unwrap_err().to_string();
     assert!(none.contains("no workload"), "{none}");
 }
+
+/// A scheduler with `+price` keeps its own goal. So a goal beside it is refused, also in a file.
+#[test]
+fn a_goal_and_a_scheduler_with_price_exclude_each_other() {
+    let with = |goal: Option<&str>, schedulers: &str| {
+        let mut list = vec![("path", "a:rtt=9ms,rate=1mbit,cost=1"), ("workload", "download:1MB")];
+        list.push(("schedulers", schedulers));
+        list.extend(goal.map(|goal| ("goal", goal)));
+        build(&list)
+    };
+    for schedulers in ["slot+price:goal=aggregate", "minrtt,slot+price:copies=2"] {
+        let error = with(Some("thrifty"), schedulers).unwrap_err().to_string();
+        assert!(error.starts_with("--goal: `thrifty`: `slot+price"), "{error}");
+        assert!(error.contains("has the goal aggregate by its `+price`\n"), "{error}");
+        assert!(error.ends_with("write the goal there: +price:goal=thrifty"), "{error}");
+        with(None, schedulers).unwrap();
+    }
+    with(Some("aggregate"), "slot+price:goal=thrifty").unwrap_err();
+    with(Some("thrifty"), "minrtt,slot+rp").unwrap();
+    let file = "goal = \"thrifty\"\nschedulers = \"slot+price\"\nworkload = \"download:1MB\"\n\
+                [[path]]\nname = \"a\"\nrtt = \"9ms\"\nrate = \"1mbit\"\n";
+    let error = RawScenario::from_toml("home.toml", file).unwrap().build().unwrap_err();
+    assert!(
+        error.to_string().starts_with("home.toml:1:8: goal: `thrifty`: `slot+price`"),
+        "{error}"
+    );
+}

@@ -18,7 +18,7 @@ pub(super) struct RowColumn {
     align: Align,
     /// 0 is never dropped. If the width is too small, columns with the highest rank are dropped
     /// first.
-    rank: u8,
+    rank: fn(&Report) -> u8,
     /// True if the legend names the column when it is dropped.
     missed: bool,
     /// Sentence of the legend, if the column needs one.
@@ -42,7 +42,7 @@ enum Cell {
 const NUMBER: RowColumn = RowColumn {
     title: "",
     align: Align::Right,
-    rank: 0,
+    rank: |_| 0,
     missed: false,
     legend: |_| String::new(),
     shown_if: |_| true,
@@ -85,7 +85,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "worst ms",
-        rank: 4,
+        rank: |_| 4,
         missed: true,
         shown_if: of_messages,
         cell: Cell::Text(|_, row| messages(row, |it| it.max_ms)),
@@ -101,7 +101,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "p95",
-        rank: 3,
+        rank: |_| 3,
         shown_if: of_runs,
         cell: Cell::Text(|report, row| {
             of_measure(row, &report.primary_measure, |it| figure(it.p95))
@@ -110,7 +110,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "min..max",
-        rank: 6,
+        rank: |_| 6,
         shown_if: of_runs,
         cell: Cell::Text(|report, row| {
             of_measure(row, &report.primary_measure, |it| {
@@ -121,7 +121,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "mean [95 % ci]",
-        rank: 8,
+        rank: |_| 8,
         shown_if: of_runs,
         cell: Cell::Text(|report, row| {
             of_measure(row, &report.primary_measure, |it| {
@@ -139,7 +139,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
         }),
         ..NUMBER
     },
-    RowColumn { align: Align::Left, rank: 7, cell: Cell::Drawing(drawn), ..NUMBER },
+    RowColumn { align: Align::Left, rank: |_| 7, cell: Cell::Drawing(drawn), ..NUMBER },
     RowColumn {
         title: "behind best, %",
         legend: behind_legend,
@@ -153,6 +153,8 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     RowColumn {
         title: "vs best path",
         align: Align::Left,
+        rank: |report| if has_prices(report) { 2 } else { 0 },
+        missed: true,
         cell: Cell::Text(|report, row| match (row.incomplete, typical_speedup(report, row)) {
             (0, _) if is_best_path(report, row) => "best path".to_owned(),
             (0, speedup) => speedup.map_or_else(dash, ratio),
@@ -163,7 +165,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "of bound",
-        rank: 5,
+        rank: |_| 5,
         shown_if: |report| report.rows.iter().any(|row| row.standing.of_bound.is_some()),
         legend: |_| "Of bound: share of the highest speed that any sender could reach.".to_owned(),
         cell: Cell::Text(|_, row| row.standing.of_bound.map_or_else(dash, percent)),
@@ -171,7 +173,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "{flows}",
-        rank: 3,
+        rank: |_| 3,
         cell: Cell::Flows(|row, flows| {
             row.competing.get(flows).map_or_else(dash, |it| figure(it.median))
         }),
@@ -179,16 +181,23 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "{paths}",
-        rank: 2,
+        // The bytes of a path with a price are the purpose of the comparison.
+        rank: |report| if has_prices(report) { 1 } else { 2 },
         missed: true,
-        legend: |report| format!("{}: bytes sent on each path.", names_of_paths(report)),
+        legend: |report| {
+            let paths = names_of_paths(report);
+            match has_prices(report) {
+                true => format!("{paths}: share of all bytes sent, with copies (path_sent_share)."),
+                false => format!("{paths}: bytes sent on each path."),
+            }
+        },
         cell: Cell::Text(shares),
         ..NUMBER
     },
     RowColumn {
         // Without it, the bytes on each path would hide copies.
         title: "extra",
-        rank: 1,
+        rank: |_| 1,
         missed: true,
         legend: |report| match has_prices(report) {
             true => "Extra: copies over payload, by the path that carried them.".to_owned(),
@@ -203,7 +212,7 @@ pub(super) const COLUMNS: &[RowColumn] = &[
     },
     RowColumn {
         title: "retransmitted",
-        rank: 9,
+        rank: |_| 9,
         cell: Cell::Text(|_, row| row.traffic.retransmitted_share.map_or_else(dash, percent)),
         ..NUMBER
     },
@@ -228,8 +237,9 @@ impl RowColumn {
 }
 
 impl Placed<'_> {
-    fn column(&self) -> Column {
-        let column = Column::new(&self.title, self.shown.align).dispensable(self.shown.rank);
+    fn column(&self, report: &Report) -> Column {
+        let rank = (self.shown.rank)(report);
+        let column = Column::new(&self.title, self.shown.align).dispensable(rank);
         match self.shown.cell {
             Cell::Drawing(_) => column.drawing(),
             Cell::Text(_) | Cell::Flows(_) => column,
@@ -259,7 +269,7 @@ fn placed(report: &Report) -> Vec<Placed<'_>> {
 
 pub(super) fn table(report: &Report) -> Table {
     let columns = placed(report);
-    let mut table = Table::new(columns.iter().map(Placed::column).collect());
+    let mut table = Table::new(columns.iter().map(|column| column.column(report)).collect());
     for row in ordered(report) {
         let emphasis = match typical_speedup(report, row) {
             _ if row.standing.group == Some(1) => Emphasis::Best,

@@ -39,8 +39,8 @@ const EXAMPLES: &str = "Examples:
 /// Fetch a URL over Multipath TCP from several addresses
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
-/// ends when both directions have ended. At the end it writes one line per path to stderr: bytes, share,
-/// rate and RTT. A subflow starts from each --from, which is an address behind a TUN device, or a device.
+/// ends when both directions have ended. At the end it writes one line per path to stderr, also after a
+/// failure or a signal: bytes, share of all bytes, rate, RTT, and the rest of its quota. A subflow starts from each --from, which is an address behind a TUN device, or a device.
 /// Packets for these addresses must reach this host, and this host must forward them. Needs CAP_NET_ADMIN,
 /// and CAP_NET_RAW for `@DEVICE`; drops both before it sends any packet.
 ///
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let target = Target::parse(&args.target)?;
     let mut from = origins("--from", &args.from)?;
-    let goal = args.prices.set("--from", &mut from.all)?;
+    let goal = args.prices.set("--from", &mut from.all, &args.endpoint.scheduler)?;
     let of_v4 = from.all.iter().filter(|origin| origin.address.is_ipv4()).count();
     if of_v4 != 0 && of_v4 != from.all.len() {
         return Err(Failure::Usage(
@@ -125,25 +125,33 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let running = Running::start(client, console);
     let outcome = args.talk(&target, &ours, stopper, console);
-    let (ended, paths) = running.join()?;
+    let Outcomes { ran, ended, remembered } = running.join()?;
     drop(hiding);
-    memory.into_iter().for_each(|it| it.close(&paths, console));
-    let ended = ended.map_err(|error| endpoint::ended(&error))?;
+    memory.into_iter().for_each(|it| it.close(&remembered, console));
+    // The lines say what each path has carried, and what is left of its quota, also after a failure.
+    let ended = ended.unwrap_or_default();
+    ended.lines(&origins).iter().for_each(|line| console.remark(1, line));
+    ran.map_err(|error| endpoint::ended(&error))?;
     files.map_or(Ok(()), |files| files.finish())?;
     if interrupted.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
-    outcome.judge(args, &target, ended.as_ref())?;
-    let Some(ended) = ended else { return Ok(()) };
-    ended.lines(&origins).iter().for_each(|line| console.remark(1, line));
+    outcome.judge(args, &target, &ended)?;
     match args.json {
         true => deliver(&json(&ended.document(&args.target, &origins))?, None),
         false => Ok(()),
     }
 }
 
-/// How a connection ended, and the paths that are remembered then.
-type Outcomes = (io::Result<Option<Ended>>, Vec<PathEntry>);
+/// What is known after the end of a connection.
+struct Outcomes {
+    /// The error that ended the engine, if any.
+    ran: io::Result<()>,
+    /// How the connection ended; `None` if the engine ended before it.
+    ended: Option<Ended>,
+    /// The paths that are remembered.
+    remembered: Vec<PathEntry>,
+}
 
 /// A connection that runs on its own thread.
 struct Running(JoinHandle<Outcomes>);
@@ -160,8 +168,8 @@ impl Running {
                 }
                 _ => {}
             };
-            let ran = client.run(hear).map(|()| last);
-            (ran, client.remembered_paths())
+            let ran = client.run(hear);
+            Outcomes { ran, ended: last, remembered: client.remembered_paths() }
         }))
     }
 
@@ -182,7 +190,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn judge(self, args: &Args, target: &Target, ended: Option<&Ended>) -> Result<(), Failure> {
+    fn judge(self, args: &Args, target: &Target, ended: &Ended) -> Result<(), Failure> {
         match self {
             Outcome::Answer(answer, begun) => args.judge(target, answer, ended, begun),
             Outcome::Conversation(conversation) => {
@@ -283,10 +291,10 @@ impl Args {
         &self,
         target: &Target,
         outcome: Result<Whole, Broken>,
-        ended: Option<&Ended>,
+        ended: &Ended,
         begun: bool,
     ) -> Result<(), Failure> {
-        let problem = ended.and_then(|ended| ended.problem.as_deref());
+        let problem = ended.problem.as_deref();
         let failed = |words: &[Option<&str>]| {
             let words: Vec<&str> = words.iter().flatten().copied().collect();
             Err(Failure::Peer(format!("{}: {}", target.authority, words.join(": "))))

@@ -91,7 +91,7 @@ impl Conversation {
     pub(super) fn judge(
         self,
         authority: &str,
-        ended: Option<&Ended>,
+        ended: &Ended,
         output: Option<&Path>,
     ) -> Result<(), Failure> {
         let input = self.input.try_recv().ok();
@@ -100,7 +100,7 @@ impl Conversation {
             return Err(Failure::Usage(format!("stdin: {problem}; the connection was reset")));
         }
         let total = input.and_then(Result::ok);
-        let acked = ended.map_or(0, |ended| ended.sent);
+        let acked = ended.sent;
         let delivered = total == Some(acked);
         let progress = match total {
             _ if delivered => None,
@@ -123,7 +123,7 @@ impl Conversation {
             }),
             // Copying returns no other error.
             Ok(()) | Err(_) => {
-                let problem = ended.and_then(|ended| ended.problem.as_deref());
+                let problem = ended.problem.as_deref();
                 match problem {
                     None if delivered => Ok(()),
                     _ => {
@@ -154,7 +154,7 @@ mod tests {
         if let Some(outcome) = input {
             sender.send(outcome).unwrap();
         }
-        Conversation { answer, input: receiver }.judge("a:1", Some(ended), None)
+        Conversation { answer, input: receiver }.judge("a:1", ended, None)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use plait_base::Span;
 use plait_core::Quota;
-use plait_live::{LogEvent, Origin, PathTraffic};
+use plait_live::{ExtraBytes, LogEvent, Origin, PathTraffic};
 use plait_report::render;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,7 +24,12 @@ pub(crate) struct GetDocument {
     sent_bytes: u64,
     /// Received bytes, with the head of an HTTP response.
     received_bytes: u64,
-    /// The paths. The connection began on the first.
+    /// Payload bytes that this end sent on a path after another path had carried them: copies, and data of a
+    /// path that failed. TCP retransmissions on a path are not counted.
+    extra_sent_bytes: u64,
+    /// Payload bytes received beyond the data: those of copies, and of data of a path that failed.
+    extra_received_bytes: u64,
+    /// The paths. The connection began on the first. Paths with a quota that it has not used come last.
     paths: Vec<Path>,
 }
 
@@ -39,7 +44,7 @@ struct Path {
     sent_bytes: u64,
     /// Payload bytes received on it.
     received_bytes: u64,
-    /// Share of the payload bytes of all paths, from 0 to 1.
+    /// Share in the payload bytes of all paths, sent and received, with extra bytes; from 0 to 1.
     share: f64,
     /// Payload bits per second in both directions, over the duration of the connection.
     rate_bps: u64,
@@ -70,6 +75,8 @@ pub(super) struct Ended {
     pub(super) age: Span,
     /// Traffic by path.
     pub(super) paths: Vec<PathTraffic>,
+    /// What the paths have carried beyond the data.
+    pub(super) extra: ExtraBytes,
     /// Error that ended the connection, if any.
     pub(super) problem: Option<String>,
 }
@@ -77,18 +84,12 @@ pub(super) struct Ended {
 impl Ended {
     /// Builds the value from the event of an end; `None` for any other event.
     pub(super) fn of(happening: &LogEvent) -> Option<Ended> {
-        let LogEvent::Ended { sent, received, multipath, age, paths, problem, .. } = happening
-        else {
-            return None;
-        };
-        Some(Ended {
-            sent: *sent,
-            received: *received,
-            multipath: *multipath,
-            age: *age,
-            paths: paths.clone(),
-            problem: problem.clone(),
-        })
+        match happening.clone() {
+            LogEvent::Ended { sent, received, multipath, age, paths, extra, problem, .. } => {
+                Some(Ended { sent, received, multipath, age, paths, extra, problem })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the document of `--json`. `from` gives the names of paths.
@@ -100,16 +101,31 @@ impl Ended {
             duration_ms: self.age.as_nanos() as f64 / 1e6,
             sent_bytes: self.sent,
             received_bytes: self.received,
+            extra_sent_bytes: self.extra.sent,
+            extra_received_bytes: self.extra.received,
             paths: self.paths(from),
         }
     }
 
-    /// Returns one line a path: name, payload bytes in both directions, share of all bytes, mean rate over the
-    /// connection, and RTT. `from` gives the names.
+    /// Returns the lines of all paths, and one about extra bytes if there may be any.
     pub(super) fn lines(&self, from: &[Origin]) -> Vec<String> {
+        let mut lines = self.lines_of_paths(from);
+        if self.paths.len() > 1 {
+            let ExtraBytes { sent, received } = self.extra;
+            let [sent, received] = [sent, received].map(render::bytes);
+            lines.push(format!(
+                "extra: sent {sent}, received {received} (copies, and data that a second path repeated)"
+            ));
+        }
+        lines
+    }
+
+    /// Returns one line a path, and one for each path with a quota that was not used: name, payload bytes in both directions, share of all bytes, mean rate over the
+    /// connection, and RTT. `from` gives the names.
+    fn lines_of_paths(&self, from: &[Origin]) -> Vec<String> {
         let line = |path: &Path| {
             let mut line = format!(
-                "{}: sent {}, received {}, {:.1} %, {:.2} Mbit/s",
+                "{}: sent {}, received {}, {:.1} % of all bytes, {:.2} Mbit/s",
                 path.name,
                 render::bytes(path.sent_bytes),
                 render::bytes(path.received_bytes),
@@ -130,7 +146,19 @@ impl Ended {
     fn paths(&self, from: &[Origin]) -> Vec<Path> {
         let bytes = |path: &PathTraffic| path.sent + path.received;
         let all: u64 = self.paths.iter().map(bytes).sum();
-        let path = |path: &PathTraffic| {
+        let is_missing = |origin: &&Origin| {
+            let known = |path: &PathTraffic| path.address == Some(origin.address);
+            origin.quota.is_some() && !self.paths.iter().any(known)
+        };
+        // A path with a quota is listed even if the connection has not used it.
+        let unused = from.iter().filter(is_missing).map(|origin| PathTraffic {
+            address: Some(origin.address),
+            sent: 0,
+            received: 0,
+            retransmissions: 0,
+            rtt: None,
+        });
+        let path = |path: PathTraffic| {
             let own = from.iter().find(|origin| Some(origin.address) == path.address);
             let name = match own {
                 Some(Origin { device: Some(device), .. }) => device.clone(),
@@ -138,13 +166,13 @@ impl Ended {
                 None => "unknown".to_owned(),
             };
             let quota = own.and_then(|own| own.quota.as_ref());
-            let bits = bytes(path) as f64 * 8e9;
+            let bits = bytes(&path) as f64 * 8e9;
             Path {
                 name,
                 address: path.address,
                 sent_bytes: path.sent,
                 received_bytes: path.received,
-                share: bytes(path) as f64 / all.max(1) as f64,
+                share: bytes(&path) as f64 / all.max(1) as f64,
                 rate_bps: (bits / self.age.as_nanos().max(1) as f64).round() as u64,
                 rtt_us: path.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
                 retransmissions: path.retransmissions,
@@ -152,7 +180,7 @@ impl Ended {
                 quota_over_bytes: quota.map(Quota::over),
             }
         };
-        self.paths.iter().map(path).collect()
+        self.paths.iter().copied().chain(unused).map(path).collect()
     }
 }
 
@@ -188,7 +216,8 @@ mod tests {
             traffic(1, 1_000, 2_999_000, Some(Span::from_micros(20_340))),
             traffic(2, 0, 1_000_000, None),
         ];
-        let ended = Ended { age: Span::from_secs(2), paths, ..Ended::default() };
+        let (age, extra) = (Span::from_secs(2), ExtraBytes { sent: 700, received: 0 });
+        let ended = Ended { age, paths, extra, ..Ended::default() };
         let origin = |last, device: Option<&str>| Origin {
             address: IpAddr::from([10, 0, 0, last]),
             device: device.map(str::to_owned),
@@ -199,10 +228,17 @@ mod tests {
         assert_eq!(
             ended.lines(&[origin(1, Some("wlan0")), origin(2, None)]),
             [
-                "wlan0: sent 1.00 kB, received 3.00 MB, 75.0 %, 12.00 Mbit/s, RTT 20.3 ms, \
+                "wlan0: sent 1.00 kB, received 3.00 MB, 75.0 % of all bytes, 12.00 Mbit/s, RTT 20.3 ms, \
                  2.50 MB left of the quota",
-                "10.0.0.2: sent 0 B, received 1.00 MB, 25.0 %, 4.00 Mbit/s",
+                "10.0.0.2: sent 0 B, received 1.00 MB, 25.0 % of all bytes, 4.00 Mbit/s",
+                "extra: sent 700 B, received 0 B (copies, and data that a second path repeated)",
             ]
+        );
+        // A connection that was refused has used no path.
+        assert_eq!(
+            Ended::default().lines(&[origin(1, Some("wlan0")), origin(2, None)]),
+            ["wlan0: sent 0 B, received 0 B, 0.0 % of all bytes, 0.00 Mbit/s, \
+              2.50 MB left of the quota"]
         );
     }
 }

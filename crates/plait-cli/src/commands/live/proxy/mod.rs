@@ -67,7 +67,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     let internal = |error: io::Error| Failure::Internal(error.to_string());
     let mut from = origins("--via", &args.via)?;
-    let goal = args.prices.set("--via", &mut from.all)?;
+    let goal = args.prices.set("--via", &mut from.all, &args.endpoint.scheduler)?;
     let mut spec = args.endpoint.spec(goal)?;
     args.limits.apply(&mut spec);
     let limits = args.limits.limits()?;

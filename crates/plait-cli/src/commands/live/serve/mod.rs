@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<(), Failure> {
     }
     let ports = args.ports()?;
     let reach = Reach::of(args, &ports)?;
-    let prices = args.prices.read(args.listen.is_ipv4(), &ports)?;
+    let prices = args.prices.read(args.listen.is_ipv4(), &args.served()?)?;
     let settings = args.settings(&rules, &reach, &prices)?;
     let limits = args.limits.limits()?;
     if args.endpoint.dry_run {
@@ -188,8 +188,13 @@ impl Args {
 
     /// Returns all ports to listen on, first that of `--listen`.
     fn ports(&self) -> Result<Vec<u16>, Failure> {
-        let further = self.further_ports()?.into_iter().map(|(port, _)| port);
-        Ok(std::iter::once(self.listen.port()).chain(further).collect())
+        Ok(self.served()?.into_iter().map(|(port, _)| port).collect())
+    }
+
+    /// Returns all ports to listen on with their schedulers, first those of `--listen`.
+    fn served(&self) -> Result<Vec<(u16, &str)>, Failure> {
+        let own = (self.listen.port(), self.endpoint.scheduler.as_str());
+        Ok(std::iter::once(own).chain(self.further_ports()?).collect())
     }
 
     /// Describes the settings that would be made.

@@ -51,14 +51,14 @@ pub(super) fn read(file: &Path, v4: bool, ports: &[u16]) -> Result<Vec<Rule>, Fa
 }
 
 fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Problem)> {
-    let mut rules: Vec<Rule> = Vec::new();
+    let mut rules: Vec<(usize, Rule)> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let words = words(line);
         let Some(((column, scheduler), conditions)) = words.split_first() else { continue };
         let place = |problem| (at + 1, problem);
         // No client would ever reach this rule.
-        if rules.last().is_some_and(|rule| rule.of == Match::default()) {
+        if rules.last().is_some_and(|(_, rule)| rule.of == Match::default()) {
             let problem = "a rule above matches every client\n  move this line above it".to_owned();
             return Err(place((*column, problem)));
         }
@@ -73,9 +73,24 @@ fn parse(text: &str, listening: Listening<'_>) -> Result<Vec<Rule>, (usize, Prob
         for (column, word) in conditions {
             condition(word, &mut rule, listening).map_err(|problem| place((*column, problem)))?;
         }
-        rules.push(rule);
+        if let (Some(goal), Some((column, word))) = (rule.goal, goal_of(conditions))
+            && let Some(problem) = prices::goal_problem(word, goal, &rule.scheduler)
+        {
+            return Err(place((column, problem)));
+        }
+        if let Some((line, _)) = rules.iter().find(|(_, earlier)| earlier.of.covers(&rule.of)) {
+            let problem = format!("the rule of line {line} matches every client of this one");
+            let remedy = "move this line above it, or leave it out";
+            return Err(place((*column, format!("{problem}\n  {remedy}"))));
+        }
+        rules.push((at + 1, rule));
     }
-    Ok(rules)
+    Ok(rules.into_iter().map(|(_, rule)| rule).collect())
+}
+
+/// Returns the condition with the goal, and its column.
+fn goal_of<'a>(conditions: &[(usize, &'a str)]) -> Option<(usize, &'a str)> {
+    conditions.iter().find(|(_, word)| word.starts_with("goal=")).copied()
 }
 
 /// Returns the words of a line and their columns, in characters from 1.
@@ -173,9 +188,18 @@ mod tests {
             ("ecf from=fd00::/8", 1, 5, "another family than --listen"),
             ("ecf from=10.0.0.1 from=10.0.0.2", 1, 19, "`from` is given twice"),
             ("ecf\nminrtt port=80", 2, 1, "a rule above matches every client"),
+            (
+                "ecf port=80\nminrtt port=80",
+                2,
+                1,
+                "the rule of line 1 matches every client of this",
+            ),
+            ("ecf from=10.0.0.0/8\necf from=10.1.0.0/16 port=80", 2, 1, "the rule of line 1"),
             ("ecf é=1 x", 1, 5, "is not a condition"),
             ("ecf goal=thriftty", 1, 5, "did you mean `thrifty`?"),
             ("ecf goal=handover goal=thrifty", 1, 19, "`goal` is given twice"),
+            ("slot+price:goal=thrifty port=80 goal=handover", 1, 33, "has the goal thrifty by its"),
+            ("slot+price goal=thrifty", 1, 12, "has the goal aggregate by its"),
             ("minrtt port=80\n\u{a0}ecf x", 2, 6, "is not a condition"),
         ] {
             let (at, from, problem) = refused(text);
@@ -186,7 +210,8 @@ mod tests {
 
     #[test]
     fn the_number_of_rules_has_a_limit() {
-        let most = "ecf port=80\n".repeat(MAX_RULES);
+        let line = |at: usize| format!("ecf from=10.0.{}.{}\n", at / 256, at % 256);
+        let most: String = (0..MAX_RULES).map(line).collect();
         assert_eq!(parse(&most, HERE).unwrap().len(), MAX_RULES);
         let (line, column, problem) = refused(&(most + "# one more\n ecf port=80\n"));
         assert_eq!((line, column), (MAX_RULES + 2, 2));
