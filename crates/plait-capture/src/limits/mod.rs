@@ -4,6 +4,7 @@
 //! later, by the delay between capture and sender. So a capture at the receiver gives the same periods.
 
 mod dry;
+mod losses;
 mod outage;
 mod path;
 mod period;

@@ -1,5 +1,6 @@
 //! The sender's state of one path.
 
+use super::losses::{FirstLosses, Losses};
 use super::outage::Outage;
 use super::period::{Label, Period, join};
 use super::rtt::Rtt;
@@ -32,37 +33,6 @@ struct Flights {
     round: i64,
     /// The largest one of all, and when it last grew by a tenth.
     peak: (i64, i64),
-}
-
-/// The losses of the first recovery and of those that continue it, in segments.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct FirstLosses {
-    /// Losses of the first recovery alone.
-    pub(crate) at_once: u64,
-    /// Losses of all these recoveries.
-    pub(crate) in_all: u64,
-    /// The window at the begin of the first recovery.
-    window: u64,
-    /// Sum of the windows at the begin of each recovery.
-    pub(crate) windows: u64,
-}
-
-/// The losses of a path.
-#[derive(Clone, Default, Debug)]
-struct Losses {
-    /// Position up to which the present recovery goes.
-    recovery: Option<i64>,
-    recoveries: u64,
-    /// Begin and end of the latest recovery.
-    latest: Option<(i64, i64)>,
-    /// True if the present recovery follows the one before at once.
-    is_continued: bool,
-    first: FirstLosses,
-    /// Lost segments while the queue was at least half as full as ever, and the others, without those of silences.
-    with_queue: u64,
-    without_queue: u64,
-    /// Position up to which losses are those of a silence.
-    silent_up_to: i64,
 }
 
 /// The busy time of a link.
