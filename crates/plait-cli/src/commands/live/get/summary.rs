@@ -120,8 +120,8 @@ impl Ended {
         lines
     }
 
-    /// Returns one line a path, and one for each path with a quota that was not used: name, payload bytes in both directions, share of all bytes, mean rate over the
-    /// connection, and RTT. `from` gives the names.
+    /// Returns one line a path, and one for each path with a quota that was not used: name, payload bytes in both
+    /// directions, share of all bytes, mean rate over the connection, and RTT. `from` gives the names.
     fn lines_of_paths(&self, from: &[Origin]) -> Vec<String> {
         let line = |path: &Path| {
             let mut line = format!(
