@@ -107,8 +107,8 @@ impl Shared {
         let Shared { prices, path_memory, .. } = self;
         let (named, segment) = (spec.paths.first()?.path, spec.config.segment_payload());
         let order = |it: &PathConfig| {
-            let DialRank { spent, cost } = prices.dial_rank(it, segment);
-            (spent, it.backup && it.path != named, cost)
+            let rank = prices.dial_rank(it, segment);
+            (rank.is_spent(), it.backup && it.path != named, rank)
         };
         let least = spec.paths.iter().map(order).min()?;
         let mut cheapest = spec.paths.iter().filter(|it| order(it) == least);

@@ -27,12 +27,23 @@ struct Price {
     quota: Option<Quota>,
 }
 
-/// The price of a path to dial. Paths with a lower rank are dialled earlier.
+/// The price of a path to dial. Paths with a lower rank are dialled earlier. Each connection has one, so it is small: the
+/// highest bit is set if the quota has no room for a full segment, and the others are the cost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub(crate) struct DialRank {
-    /// The quota has no room for a full segment.
-    pub(crate) spent: bool,
-    pub(crate) cost: u32,
+pub(crate) struct DialRank(u32);
+
+impl DialRank {
+    const SPENT: u32 = 1 << 31;
+
+    const fn of(spent: bool, cost: u32) -> DialRank {
+        let cost = if cost < Self::SPENT { cost } else { Self::SPENT - 1 };
+        DialRank(if spent { cost | Self::SPENT } else { cost })
+    }
+
+    /// Returns true if the quota has no room for a full segment.
+    pub(crate) const fn is_spent(self) -> bool {
+        self.0 >= Self::SPENT
+    }
 }
 
 /// Payload bytes that may be sent on some paths, TCP retransmissions excluded. Clones share the bytes that are used up.
@@ -113,7 +124,7 @@ impl PathPrices {
     pub(crate) fn dial_rank(&self, path: &PathConfig, len: u64) -> DialRank {
         let left = self.quotas.get(&path.path).map(Quota::left).or(path.quota);
         let cost = self.cost(path.path).unwrap_or(path.cost);
-        DialRank { spent: left.is_some_and(|left| left < len), cost }
+        DialRank::of(left.is_some_and(|left| left < len), cost)
     }
 
     /// Returns the prices of a new connection.
@@ -192,6 +203,14 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_used_up_quota_ranks_above_every_cost() {
+        let ranks = [(false, 0), (false, 1), (false, u32::MAX), (true, 0), (true, 5)];
+        let ranks = ranks.map(|(spent, cost)| DialRank::of(spent, cost));
+        assert!(ranks.is_sorted_by(|a, b| a < b), "{ranks:?}");
+        assert_eq!(ranks.map(DialRank::is_spent), [false, false, false, true, true]);
+    }
 
     #[test]
     fn a_quota_counts_what_is_left_and_what_is_beyond_it() {

@@ -36,14 +36,19 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Notes that its subflow starts to be busy, if it was idle or has one segment in flight. The receiver may delay the
-    /// acknowledgement of that segment until the next one arrives.
+    /// Notes that its subflow starts to be busy, if it was idle.
     pub(super) fn note_start(&mut self, now: Time, subflow: &SubflowView) {
+        if subflow.inflight == 0 {
+            self.progress = now + subflow.srtt.unwrap_or_default();
+            self.started = now;
+        }
+    }
+
+    /// Notes that its subflow sends more. If one segment is in flight, the receiver may delay its acknowledgement until
+    /// the next segment arrives.
+    fn note_next(&mut self, now: Time, subflow: &SubflowView) {
         if subflow.inflight < 2 * u64::from(subflow.mss) {
             self.progress = self.progress.max(now + subflow.srtt.unwrap_or_default());
-        }
-        if subflow.inflight == 0 {
-            self.started = now;
         }
     }
 }
@@ -85,6 +90,7 @@ impl Memory {
         let lane = &mut self.lanes[path.view.id.index()];
         lane.backlog.on_sent(view.now, len, path.rate, path.is_empty());
         lane.note_start(view.now, path.view);
+        lane.note_next(view.now, path.view);
         lane.spare.sent += len;
         view.now + path.arrives_in(len)
     }
