@@ -173,13 +173,12 @@ impl PathMemory {
         self.table.learn(now, key, &seen);
     }
 
-    /// Returns the path that a connection should begin on: the first one, unless another one is
-    /// better. On that path a small and a large transfer take no more time, and both together take
+    /// Returns the one of `paths` that a connection should begin on. They cost the same. It is the first one, unless
+    /// another one is better: a small and a large transfer take no more time there, and both together take
     /// notably less. A rate may change more than an RTT, and a connection stays where it has begun. So
     /// on a path with twice the RTT, this must hold even if the first path has twice the remembered
     /// rate, and so on. Paths are compared if both have a rate: the RTT of a handshake does not
-    /// show a slow link. A backup or a more costly path is never preferred, nor a path with a quota to
-    /// one without.
+    /// show a slow link. A backup is never preferred, nor a path with a quota to one without.
     pub(crate) fn first_path<'a>(
         &mut self,
         now: Time,
@@ -193,7 +192,7 @@ impl PathMemory {
         let least = times.sum().times(CHOICE_PERCENT).over(100);
         let usable = |it: &&PathConfig| {
             let limited = it.quota.is_some() && first.quota.is_none();
-            !it.backup && it.cost <= first.cost && !limited
+            !it.backup && !limited
         };
         let sums = others.filter(usable).filter_map(|it| {
             let other = recall(it.path)?;
@@ -308,17 +307,13 @@ mod tests {
     }
 
     #[test]
-    fn a_backup_or_a_costly_path_is_not_preferred() {
+    fn a_backup_or_a_path_with_a_quota_is_not_preferred() {
         let mut memory = client();
         for (path, rate) in [(0, 1), (1, 50), (2, 90)] {
             know(&mut memory, path, 10, Some(rate * 1_000_000));
         }
         let mut paths = paths();
         paths[2].backup = true;
-        assert_eq!(memory.first_path(at(0), &paths), Some(PathId(1)));
-        paths[1].cost = 1;
-        assert_eq!(memory.first_path(at(0), &paths), Some(PathId(0)));
-        paths[0].cost = 2;
         assert_eq!(memory.first_path(at(0), &paths), Some(PathId(1)));
         paths[1].quota = Some(1_000_000);
         assert_eq!(memory.first_path(at(0), &paths), Some(PathId(0)));

@@ -9,7 +9,7 @@ use crate::{
 };
 use crate::{SubflowView, View, What, WhenFull, rules};
 use alloc::boxed::Box;
-use backlog::{Backlog, Usage};
+use backlog::{Backlog, Unsent, Usage};
 use plait_base::{Span, SubflowId, SubflowSet};
 use quota::OverQuota;
 
@@ -249,12 +249,12 @@ impl Price {
     }
 
     /// Returns the subflows that rest now.
-    fn resting(&mut self, view: &View<'_>) -> SubflowSet {
+    fn resting(&mut self, view: &View<'_>, unsent: Unsent) -> SubflowSet {
         let Some(first) = group(view).min_by_key(|it| (it.price.cost, it.id)) else {
             return SubflowSet::EMPTY;
         };
         let ceiling = match self.has_ceiling() {
-            true => self.ceiling(view, first.price.cost),
+            true => self.ceiling(view, unsent, first.price.cost),
             false => first.price.cost,
         };
         let rests = |it: &&SubflowView| match self.goal {
@@ -281,8 +281,8 @@ impl Price {
     }
 
     /// Returns the highest cost that a subflow may have now, if `least` is the lowest one.
-    fn ceiling(&mut self, view: &View<'_>, least: u32) -> u32 {
-        self.backlog.note(view);
+    fn ceiling(&mut self, view: &View<'_>, unsent: Unsent, least: u32) -> u32 {
+        self.backlog.note(view, unsent);
         self.usage.note(view, least, self.half);
         let ceiling = least.max(self.backlog.ceiling);
         let Some(next) = group(view).map(|it| it.price.cost).filter(|cost| *cost > ceiling).min()
@@ -291,11 +291,14 @@ impl Price {
         };
         let allowed = group(view).filter(|it| it.price.cost <= ceiling);
         let srtt = allowed.filter_map(|it| it.srtt).min().unwrap_or_default();
-        let mut wait = self.wait.max(srtt.times(self.rtts));
-        if self.suffices() {
-            wait += self.usage.time_for(self.backlog.bytes()).times(SLOWER);
-        }
-        if view.now.since(self.backlog.since) < wait {
+        let wait = self.wait.max(srtt.times(self.rtts));
+        let longer = || match self.suffices() {
+            true => self.usage.time_for(self.backlog.bytes()).times(SLOWER),
+            false => Span::ZERO,
+        };
+        // Most data waits for less, and needs no look at the recent time.
+        let waited = view.now.since(self.backlog.since);
+        if waited < wait || waited < wait + longer() {
             return ceiling;
         }
         (self.backlog.ceiling, self.backlog.since) = (next, view.now);
@@ -319,17 +322,19 @@ impl Price {
         resting
     }
 
-    /// Notes the new data that a decision sends or assigns.
+    /// Notes the new data that a decision sends or assigns, if the recent time counts.
     fn note_sent(&mut self, view: &View<'_>, decision: Decision, out: &Outcome) {
-        let Some(least) = group(view).map(|it| it.price.cost).min() else { return };
-        let is_cheap = |id| view.subflow(id).is_some_and(|it| it.price.cost <= least);
+        if !self.has_ceiling() {
+            return;
+        }
+        let cost = |id| view.subflow(id).map_or(u32::MAX, |it| it.price.cost);
         match decision {
             Decision::Send { subflow, what: What::New { .. }, .. } => {
-                self.usage.on_sent(view.next_len(), is_cheap(subflow));
+                self.usage.on_sent(view.next_len(), cost(subflow));
             }
             Decision::Assign { .. } => {
                 for (range, id) in &out.plan {
-                    self.usage.on_sent(range.len(), is_cheap(*id));
+                    self.usage.on_sent(range.len(), cost(*id));
                 }
             }
             _ => {}
@@ -349,11 +354,11 @@ impl Price {
         &mut self,
         view: &View<'_>,
         quotas: &mut quota::Limited,
-        resting: SubflowSet,
+        (resting, unsent): (SubflowSet, Unsent),
         out: &mut Outcome,
     ) -> Decision {
         // Nothing is copied because a buffer is full.
-        let left = if backlog::is_buffer_full(view) { 0 } else { self.copies_left(view) };
+        let left = if unsent.buffer_full { 0 } else { self.copies_left(view) };
         let copies = left >= rules::segment_len(view);
         let limited: SubflowSet =
             view.subflows.iter().filter(|it| quota::has_quota(it)).map(|it| it.id).collect();
@@ -446,8 +451,9 @@ impl Scheduler for Price {
             return self.base.schedule(view, out);
         };
         let spent = quotas.spent();
-        let resting = self.resting(&quotas.view(view));
-        let decision = self.ask(view, &mut quotas, resting, out);
+        let unsent = Unsent::of(view);
+        let resting = self.resting(&quotas.view(view), unsent);
+        let decision = self.ask(view, &mut quotas, (resting, unsent), out);
         self.note_sent(view, decision, out);
         out.resting = SubflowSet(resting.0 | spent.0);
         for subflow in view.subflows.iter() {
@@ -459,7 +465,7 @@ impl Scheduler for Price {
             }
         }
         out.note("copies_left", None, self.copies_left(view) as f64);
-        if self.has_ceiling() {
+        if out.explain && self.has_ceiling() {
             out.note("idle_percent", None, self.usage.idle_percent() as f64);
         }
         // The next call may come to another answer at another time.

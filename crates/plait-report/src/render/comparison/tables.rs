@@ -366,15 +366,12 @@ pub(super) fn is_best_path(report: &Report, row: &Row) -> bool {
 
 /// Returns the share of each path in all payload bytes sent, including copies: `81/19 %`.
 fn shares(report: &Report, row: &Row) -> String {
-    let all: f64 = row.traffic.path_bytes.values().sum();
-    if all <= 0.0 {
+    let shares = &row.traffic.path_sent_share;
+    if shares.is_empty() {
         return dash();
     }
     let share = |path: &plait_lab::PathReport| {
-        format!(
-            "{:.0}",
-            row.traffic.path_bytes.get(&path.name).copied().unwrap_or(0.0) / all * 100.0
-        )
+        format!("{:.0}", shares.get(&path.name).copied().unwrap_or(0.0) * 100.0)
     };
     format!("{} %", report.paths.iter().map(share).collect::<Vec<_>>().join("/"))
 }

@@ -1,3 +1,5 @@
+mod priced;
+
 use super::tables::COLUMNS;
 use super::*;
 use plait_lab::stats::Summary;
@@ -33,6 +35,10 @@ fn row(scheduler: &str, median: f64, speedup: Option<f64>, group: u32, wifi_byte
             path_share: [("wifi".to_owned(), 0.8), ("lte".to_owned(), 0.2)].into(),
             path_bytes: [("wifi".to_owned(), wifi_bytes), ("lte".to_owned(), 512e3 - wifi_bytes)]
                 .into(),
+            path_sent_share: [("wifi".to_owned(), wifi_bytes / 512e3)]
+                .into_iter()
+                .chain([("lte".to_owned(), 1.0 - wifi_bytes / 512e3)])
+                .collect(),
             extra_share: Some(0.004),
             reinjected_share: Some(0.004),
             retransmitted_share: Some(0.012),
@@ -434,63 +440,6 @@ fn a_sweep_marks_plain_tcp_that_is_first() {
     for line in wanted {
         assert!(lines.iter().any(|it| it == &line), "{line:?} in {text}");
     }
-}
-
-/// With a cost or a quota, the table and the CSV have the copies on each path.
-#[test]
-fn paths_with_a_price_show_their_copies() {
-    let mut priced = report();
-    for row in &mut priced.rows {
-        let extra = [("wifi".to_owned(), 0.041), ("lte".to_owned(), 0.0)];
-        row.traffic.path_extra_share = extra.into();
-    }
-    let ecf =
-        |text: &str, cell: &str| text.lines().any(|it| it.contains("ecf") && it.contains(cell));
-    let narrow = text(&document(priced.clone()), 80, false);
-    fits(&narrow, 80);
-    assert!(narrow.contains("wifi/lte    extra") && ecf(&narrow, " 4.1/0 %"), "{narrow}");
-    assert!(legend(&priced, &[]).contains("by the path that carried them"));
-    assert!(
-        legend(&priced, &[])
-            .contains("wifi/lte: share of all bytes sent, with copies (path_sent_share).")
-    );
-    let page = markdown(&document(priced.clone()));
-    assert!(page.contains("| wifi/lte | extra |") && ecf(&page, "4.1/0 %"), "{page}");
-    assert!(csv(&document(priced)).contains("\necf,cubic,path_extra_share.wifi,0.041,"));
-}
-
-/// At 80 columns, the bytes of a path with a price stay in the table. Without a price, they are left out first.
-#[test]
-fn the_bytes_of_paths_with_a_price_stay() {
-    let mut priced = report();
-    for row in &mut priced.rows {
-        row.traffic.path_extra_share =
-            [("wifi".to_owned(), 0.041), ("lte".to_owned(), 0.002)].into();
-        if row.scheduler == "ecf" {
-            row.scheduler = "slot+price:goal=thrifty".to_owned();
-        }
-    }
-    let narrow = text(&document(priced.clone()), 80, false);
-    fits(&narrow, 80);
-    let heading = |text: &str| {
-        let line = text.lines().find(|line| line.contains("behind best, %"));
-        line.unwrap_or_else(|| panic!("{text}")).to_owned()
-    };
-    assert!(heading(&narrow).ends_with("wifi/lte      extra"), "{narrow}");
-    assert!(
-        narrow.replace('\n', " ").contains("Not enough columns for: vs best path."),
-        "{narrow}"
-    );
-    for width in 60..80 {
-        let narrow = text(&document(priced.clone()), width, false);
-        let least = 3 + 23 + 9 + 17 + 8 + 2 * 3;
-        assert!(width < least || heading(&narrow).contains("wifi/lte"), "{width}: {narrow}");
-    }
-    for row in &mut priced.rows {
-        row.traffic.path_extra_share.clear();
-    }
-    let narrow = heading(&text(&document(priced), 80, false));
-    assert!(narrow.contains("vs best path") && !narrow.contains("wifi/lte"), "{narrow}");
 }
 
 /// Each title has a line in the table of docs/compare.md, and each line a title.

@@ -5,12 +5,23 @@ use crate::state;
 use crate::{SubflowView, View, rules};
 use plait_base::{Dsn, Span, Time};
 
-/// Returns true if no new data may be sent because a buffer is full: the receive window, or the send buffer
-/// although all of its data is sent.
-pub(super) fn is_buffer_full(view: &View<'_>) -> bool {
-    match rules::next_segment(view) {
-        Some(segment) => segment.end > view.connection.wnd_end,
-        None => view.connection.app_blocked,
+/// New data that the connection has to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsent {
+    /// Its first byte, or the next one to be written.
+    first: Dsn,
+    /// No new data may be sent because a buffer is full: the receive window, or the send buffer although all of its
+    /// data is sent.
+    pub(super) buffer_full: bool,
+}
+
+impl Unsent {
+    pub(super) fn of(view: &View<'_>) -> Unsent {
+        let it = &view.connection;
+        match rules::next_segment(view) {
+            Some(next) => Unsent { first: next.start, buffer_full: next.end > it.wnd_end },
+            None => Unsent { first: it.snd_nxt, buffer_full: it.app_blocked },
+        }
     }
 }
 
@@ -31,13 +42,11 @@ pub(super) struct Backlog {
 
 impl Backlog {
     /// Notes what waits now. Data that waits for a buffer does not wait for the subflows.
-    pub(super) fn note(&mut self, view: &View<'_>) {
-        let it = &view.connection;
-        let first = view.queue.unsent_at(0, 1).map_or(it.snd_nxt, |range| range.start);
+    pub(super) fn note(&mut self, view: &View<'_>, unsent: Unsent) {
+        let (it, Unsent { first, buffer_full }) = (&view.connection, unsent);
         let end = first.saturating_add(it.unsent).max(it.snd_nxt);
-        let full = is_buffer_full(view);
-        let blocked = it.app_blocked && !full;
-        if full || (first >= self.mark && !(self.blocked && blocked)) {
+        let blocked = it.app_blocked && !buffer_full;
+        if buffer_full || (first >= self.mark && !(self.blocked && blocked)) {
             *self = Backlog { from: first, mark: end, since: view.now, ..Backlog::default() };
         }
         self.blocked = blocked;
@@ -94,13 +103,15 @@ pub(super) struct Usage {
     until: Time,
     /// The cheapest subflows had nothing to send and nothing in flight at that time.
     idle: bool,
+    /// Their cost. It is that of the latest call, before any data is counted.
+    cost: u32,
     /// The current half of the recent time, and the one before.
     halves: [Half; 2],
 }
 
 impl Default for Usage {
     fn default() -> Usage {
-        Usage { until: Time::NEVER, idle: false, halves: [Half::default(); 2] }
+        Usage { until: Time::NEVER, idle: false, cost: 0, halves: [Half::default(); 2] }
     }
 }
 
@@ -108,6 +119,7 @@ impl Usage {
     /// Notes whether the subflows of the cost `least` are idle now. `half` is the length of half of the recent
     /// time; a longer gap counts as one half.
     pub(super) fn note(&mut self, view: &View<'_>, least: u32, half: Span) {
+        self.cost = least;
         let it = &view.connection;
         let holds = |it: &SubflowView| it.price.cost <= least && (it.outstanding | it.queued) > 0;
         let idle = it.unsent == 0 && it.reinject.is_none() && !view.subflows.iter().any(holds);
@@ -124,10 +136,10 @@ impl Usage {
         }
     }
 
-    /// Notes `len` bytes of new data that are sent on a subflow.
-    pub(super) const fn on_sent(&mut self, len: u64, is_cheap: bool) {
+    /// Notes `len` bytes of new data that are sent on a subflow with this cost.
+    pub(super) const fn on_sent(&mut self, len: u64, cost: u32) {
         let now = &mut self.halves[0];
-        let sent = if is_cheap { &mut now.cheap } else { &mut now.costly };
+        let sent = if cost <= self.cost { &mut now.cheap } else { &mut now.costly };
         *sent = sent.saturating_add(len);
     }
 

@@ -278,3 +278,22 @@ impl Flights {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// The first copy of a segment has brought it, so it gets the credit.
+    #[test]
+    fn the_first_of_several_copies_counts() {
+        let (mut flights, range) = (Flights::default(), DataRange::between(0, 1_000));
+        flights.sent(range, (SubflowId(0), 1_000), Time::ZERO);
+        for (by, end) in [(1, 3_000), (2, 4_000)] {
+            flights.copied(range, (SubflowId(by), 500), (Time::ZERO, Dsn::new(end)));
+        }
+        let mut seen = Vec::new();
+        flights.acked(range.end, |flight, copy| seen.push((flight.subflow, copy)));
+        assert_eq!(seen, [(SubflowId(0), Copied { by: SubflowId(1), end: Dsn::new(3_000) })]);
+    }
+}

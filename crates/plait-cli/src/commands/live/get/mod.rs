@@ -40,9 +40,10 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Fetches a URL (http, without TLS). With HOST:PORT it sends standard input, prints the answer, and
 /// ends when both directions have ended. At the end it writes one line per path to stderr, also after a
-/// failure or a signal: bytes, share of all bytes, rate, RTT, and the rest of its quota. A subflow starts from each --from, which is an address behind a TUN device, or a device.
-/// Packets for these addresses must reach this host, and this host must forward them. Needs CAP_NET_ADMIN,
-/// and CAP_NET_RAW for `@DEVICE`; drops both before it sends any packet.
+/// failure or a signal: bytes, share of all bytes, rate, RTT, and the rest of its quota. A subflow starts
+/// from each --from, which is an address behind a TUN device, or a device. Packets for these addresses must
+/// reach this host, and this host must forward them. Needs CAP_NET_ADMIN, and CAP_NET_RAW for `@DEVICE`;
+/// drops both before it sends any packet.
 ///
 /// Exit codes: 0 if the answer is complete and the server has acknowledged all input; 2 for wrong
 /// arguments and files; 3 for a missing privilege; 4 if the server refuses, fails, or
