@@ -8,7 +8,7 @@
 #[path = "../tests/made/crowd.rs"]
 mod crowd;
 
-use crowd::Crowd;
+use crowd::{Crowd, Made};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::fs::File;
@@ -57,7 +57,8 @@ fn main() {
     let file = kept.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("plait-large-{}.pcap", std::process::id()))
     });
-    let packets = crowd.write(&mut BufWriter::new(File::create(&file).unwrap())).unwrap();
+    let Made { packets, .. } =
+        crowd.write(&mut BufWriter::new(File::create(&file).unwrap())).unwrap();
     let len = file.metadata().unwrap().len();
     println!("{packets} packets, {connections} connections, {:.1} MB", len as f64 / 1e6);
     let (before, begin, mut peak) = (held(), Instant::now(), 0);

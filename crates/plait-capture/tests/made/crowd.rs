@@ -8,8 +8,9 @@ use plait_sim::{
     ConnectionSetup, Direction, Hop, MiddleboxConfig, PairSetup, PathSetup, Setup, Watch,
     run_watched,
 };
-use plait_wire::Segment;
 use plait_wire::codec::{Headers, TcpChecksum, encode_headers};
+use plait_wire::{Mptcp, Segment};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -34,14 +35,23 @@ pub struct Crowd {
     pub at_receiver: bool,
 }
 
+/// What a capture has.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Made {
+    pub packets: u64,
+    /// First handshakes. A client that gets no answer in time dials on its other path too, and the server takes each
+    /// handshake that it sees for a connection.
+    pub handshakes: usize,
+}
+
 impl Crowd {
-    /// Writes the capture, and returns the number of its packets.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<u64> {
+    /// Writes the capture.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<Made> {
         let header: [u32; 6] = [0xa1b2_3c4d, 2 | 4 << 16, 0, 0, SNAP_BYTES as u32, 1];
         for word in header {
             out.write_all(&word.to_le_bytes())?;
         }
-        let (mut packets, mut begin_ns) = (0, BEGIN_NS);
+        let (mut made, mut begin_ns) = (Made::default(), BEGIN_NS);
         for first in (0..self.connections).step_by(self.at_a_time) {
             let numbers = first..self.connections.min(first + self.at_a_time);
             let mut recorders: Vec<Recorder> = Vec::new();
@@ -59,10 +69,11 @@ impl Crowd {
                 let record = &recorders[*at].bytes[*start..];
                 out.write_all(&record[..16 + captured(record)])?;
             }
-            packets += order.len() as u64;
+            made.packets += order.len() as u64;
+            made.handshakes += recorders.iter().map(|it| it.dialled.len()).sum::<usize>();
         }
         out.flush()?;
-        Ok(packets)
+        Ok(made)
     }
 
     /// Simulates a connection.
@@ -72,6 +83,7 @@ impl Crowd {
             begin_ns,
             at_receiver: self.at_receiver,
             idents: [0; 2],
+            dialled: BTreeSet::new(),
             records: Vec::new(),
             bytes: Vec::new(),
         };
@@ -149,6 +161,8 @@ struct Recorder {
     at_receiver: bool,
     /// The latest IP identifications of server and client.
     idents: [u16; 2],
+    /// The path and the client's port of each first handshake.
+    dialled: BTreeSet<(PathId, u16)>,
     /// Time and offset of each record.
     records: Vec<(u64, usize)>,
     bytes: Vec<u8>,
@@ -167,6 +181,10 @@ impl Watch for Recorder {
             Direction::Down => (server, client, 0),
             Direction::Up => (client, server, 1),
         };
+        if matches!(segment.options.mptcp.as_deref(), Some(Mptcp::Capable(_))) {
+            let port = if way == Direction::Up { segment.src_port } else { segment.dst_port };
+            self.dialled.insert((path, port));
+        }
         self.idents[side] = self.idents[side].wrapping_add(1).max(1);
         let headers = Headers { ident: self.idents[side], ..Headers::new(src, dst) };
         let at_ns = self.begin_ns + now.as_nanos();
