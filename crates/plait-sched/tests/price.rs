@@ -264,6 +264,16 @@ impl Source {
         Source { model, scheduler: build(spec), buffer: 0 }
     }
 
+    /// Returns one that has written so many chunks of 1.6 s, one every 4 s.
+    fn after_chunks(count: usize) -> Source {
+        let mut source = Source::new("minrtt+price");
+        for _ in 0..count {
+            source.write(400);
+            source.pass(4_000, 4);
+        }
+        source
+    }
+
     fn write(&mut self, segments: u64) {
         let it = &mut self.model;
         let start = it.connection.snd_nxt.saturating_add(it.connection.unsent);
@@ -333,11 +343,7 @@ fn bursts_that_the_free_path_cannot_carry_use_the_other_one() {
 
 #[test]
 fn a_long_burst_uses_the_other_path_after_some_seconds() {
-    let mut source = Source::new("minrtt+price");
-    for _ in 0..6 {
-        source.write(400);
-        source.pass(4_000, 4);
-    }
+    let mut source = Source::after_chunks(6);
     source.write(100_000);
     assert_eq!(source.pass(1_000, 4), 0);
     assert_eq!(source.pass(9_000, 4), 10);
@@ -346,11 +352,7 @@ fn a_long_burst_uses_the_other_path_after_some_seconds() {
 /// The chunk takes ten times as long as the ones before.
 #[test]
 fn a_free_path_that_slows_down_does_not_suffice() {
-    let mut source = Source::new("minrtt+price");
-    for _ in 0..3 {
-        source.write(400);
-        source.pass(4_000, 4);
-    }
+    let mut source = Source::after_chunks(3);
     source.write(50);
     assert_eq!(source.pass(400, 40), 0);
     assert_eq!(source.pass(200, 40), 10);
