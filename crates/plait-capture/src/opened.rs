@@ -174,8 +174,11 @@ impl Opened {
 
 fn open_file(path: &Path) -> Result<Input, Broken> {
     let broken = |problem: String| Broken { packet: 0, problem };
-    let mut file =
-        File::open(path).map_err(|error| broken(format!("it cannot be opened: {error}")))?;
+    let mut file = File::open(path).map_err(|error| {
+        broken(format!(
+            "it cannot be opened: {error}\n  allowed: a pcap or pcapng file that this user may read"
+        ))
+    })?;
     let mut head = Vec::new();
     (&mut file)
         .take(8)
