@@ -201,9 +201,7 @@ impl<'p, 'a> Paths<'p, 'a> {
     pub(super) fn may_be_late(&self) -> impl Fn(&Flight) -> bool + use<> {
         let before = self.now - self.rules.copying.late;
         let candidates = self.candidates;
-        move |flight| {
-            flight.lost | (flight.arrives < before) | !candidates.contains(flight.subflow)
-        }
+        move |flight| flight.lost | (flight.arrives < before) | !candidates.contains(flight.subflow)
     }
 
     /// Returns true if the acknowledgement of a segment is overdue, or its subflow counts it as lost.
