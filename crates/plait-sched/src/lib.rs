@@ -40,7 +40,17 @@ pub use view::{
     CaState, ConnectionView, LatestView, PriceView, QueueView, SentRange, SubflowView, View,
 };
 
-use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet};
+use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
+
+/// A segment that is not acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unacked {
+    /// Its first byte.
+    pub dsn: Dsn,
+    /// When two full segments from here on had been sent, or all data if that is less. A receiver acknowledges
+    /// these at once, and may wait if it has less (RFC 5681 section 4.2).
+    pub pair_at: Time,
+}
 
 /// An event that the core reports to a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,9 +77,9 @@ pub enum Notice {
         /// The bandwidth that the controller of the subflow has found, in bytes per second; 0 if it looks for
         /// none, or has not found it.
         bandwidth: u64,
-        /// First byte of the oldest segment of the subflow that is not acknowledged cumulatively; `None` if all are.
+        /// The oldest segment of the subflow that is not acknowledged cumulatively; `None` if all are.
         /// A receiver passes the data of a subflow on in the order in which it was sent there.
-        first_unacked: Option<Dsn>,
+        first_unacked: Option<Unacked>,
     },
     /// A subflow counts this data as lost and has not retransmitted it yet. It comes after [`Notice::Acked`]
     /// and for the first [`Notice::MAX_LOST`] such segments; the same segment may be reported more than once.

@@ -3,7 +3,7 @@
 
 use crate::model::{MSS, Model, path};
 use plait_base::{DataRange, Dsn, Span, SubflowId, SubflowSet, Time};
-use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, What};
+use plait_sched::{Decision, Notice, Outcome, Scheduler, Spec, Unacked, What};
 
 const MAIN: SubflowId = SubflowId(0);
 const SIDE: SubflowId = SubflowId(1);
@@ -283,7 +283,7 @@ fn data_of_the_first_subflow_is_copied_if_it_is_late_when_a_second_one_begins() 
 /// The main path has acknowledged the first four of its segments.
 fn four_acked() -> Notice {
     let rtt = Some(Span::from_millis(MAIN_RTT));
-    let first_unacked = Some(segment(4).start);
+    let first_unacked = Some(Unacked { dsn: segment(4).start, pair_at: Time::ZERO });
     Notice::Acked { subflow: MAIN, bytes: 4 * MSS, rtt, bandwidth: 0, first_unacked }
 }
 
@@ -371,9 +371,9 @@ fn saved_ms(original: u64) -> f64 {
 #[test]
 fn copies_save_the_time_until_the_originals_arrive() {
     // 2 ms do not count.
-    assert_eq!(saved_ms(140), 58.0);
-    assert_eq!(saved_ms(80), 0.0);
-    assert_eq!(saved_ms(40), 0.0);
+    assert_eq!(saved_ms(140), 98.0);
+    assert_eq!(saved_ms(43), 1.0);
+    assert_eq!(saved_ms(42), 0.0);
 }
 
 /// After copies have saved time, others leave without a budget.
@@ -513,6 +513,62 @@ fn a_queue_that_was_empty_in_between_shows_no_rate() {
             }
         });
         assert_eq!(rate, learnt, "{spec}, a wait of {wait} ms");
+    }
+}
+
+/// The receiver holds the acknowledgement of each lone segment back for 40 ms. That is no wait in a queue.
+#[test]
+fn acknowledgements_that_the_receiver_holds_back_show_no_rate() {
+    for (spec, learnt) in [("slot", 0), ("slot:held=off", MSS * 1_000 / 41)] {
+        let mut scheduler = build(spec);
+        let mut model = paths(200);
+        model.subflows[1].inflight = 4 * MSS;
+        for index in 1..=10 {
+            let rtt = Some(Span::from_millis(SIDE_RTT + 41));
+            model.now = at(1_000 + 41 * index);
+            let notice =
+                Notice::Acked { subflow: SIDE, bytes: MSS, rtt, bandwidth: 0, first_unacked: None };
+            scheduler.on_notice(&model.view(), notice);
+        }
+        let state = state_of(&*scheduler);
+        let rate = state.iter().find(|(name, _)| name == "rate.1.now").map_or(0.0, |it| it.1);
+        assert_eq!(rate as u64, learnt, "{spec}");
+    }
+}
+
+/// A stream sends a burst each round trip, so each burst leaves just before the last one is acknowledged. The path
+/// of 20 ms is silent for 26 ms. That is too long only if its segments left before.
+#[test]
+fn an_acknowledgement_is_overdue_a_round_trip_after_its_segments_were_sent() {
+    for (sent, choice) in [(1_950, MAIN), (1_985, SIDE)] {
+        let mut scheduler = build("slot:risk=0,copies=off");
+        let mut model = paths(200);
+        teach_rate(&mut *scheduler, &mut model, MAIN, 4);
+        teach_rate(&mut *scheduler, &mut model, SIDE, 1);
+        model.now = at(1_974);
+        model.subflows[1].inflight = 4 * MSS;
+        let rtt = Some(Span::from_millis(SIDE_RTT));
+        let first_unacked = Some(Unacked { dsn: Dsn::ZERO, pair_at: at(sent) });
+        let notice =
+            Notice::Acked { subflow: SIDE, bytes: 2 * MSS, rtt, bandwidth: 0, first_unacked };
+        scheduler.on_notice(&model.view(), notice);
+        model.now = at(2_000);
+        assert_eq!(ask(&mut *scheduler, &model).0, Some(choice), "sent at {sent} ms");
+    }
+}
+
+/// A path of 250 ms has four times the rate of one of 20 ms. A window of 50 segments lets it carry 50 in 250 ms, and
+/// the short path 62.
+#[test]
+fn the_main_path_carries_most_within_the_window() {
+    for (within, window, choice) in [("on", 50, SIDE), ("off", 50, MAIN), ("on", 1_000, SIDE)] {
+        let mut scheduler = build(&format!("slot:within={within},risk=100,copies=off"));
+        let mut model = Model::new(vec![path(0, 250, 400), path(1, SIDE_RTT, 100)], 2_000 * MSS);
+        model.connection.wnd_end = Dsn::ZERO + window * MSS;
+        teach_rate(&mut *scheduler, &mut model, MAIN, 1);
+        teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+        let case = format!("within={within}, {window} segments");
+        assert_eq!(ask(&mut *scheduler, &model).0, Some(choice), "{case}");
     }
 }
 

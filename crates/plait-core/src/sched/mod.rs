@@ -18,7 +18,7 @@ use crate::timers::WaitCause;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use plait_base::{DataRange, SubflowId, SubflowSet, Time};
-use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, What};
+use plait_sched::{Decision, Needs, Notice, Reason, Scheduler, Unacked, What};
 
 #[derive(Debug)]
 pub(crate) struct Scheduling {
@@ -219,7 +219,8 @@ impl Scheduling {
         let AckEffects { delivered: bytes, rtt, .. } = *effects;
         let sender = paths.subflow(subflow).sender();
         let bandwidth = sender.bandwidth();
-        let first_unacked = sender.tx.first_data();
+        let first = sender.tx.first_data(2 * self.segment_size());
+        let first_unacked = first.map(|(dsn, pair_at)| Unacked { dsn, pair_at });
         let acked = Notice::Acked { subflow, bytes, rtt, bandwidth, first_unacked };
         self.notify(ctx, data, paths, acked);
         let mut lost = [None; Notice::MAX_LOST];

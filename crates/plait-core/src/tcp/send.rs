@@ -381,9 +381,12 @@ impl TxRing {
         Some(first)
     }
 
-    /// Returns the first data byte of the oldest segment that is not acknowledged; `None` if all data is.
-    pub(crate) fn first_data(&self) -> Option<Dsn> {
-        self.first().filter(|it| it.len > 0).map(|it| it.dsn)
+    /// Returns the first data byte of the oldest segment that is not acknowledged, and when the last of the `len` bytes
+    /// from there on was sent; `None` if all data is acknowledged.
+    pub(crate) fn first_data(&self, len: u64) -> Option<(Dsn, Time)> {
+        let first = self.first().filter(|it| it.len > 0)?;
+        let within = self.ring.iter().take_while(|it| it.seq < first.seq + len);
+        Some((first.dsn, within.map(|it| it.sent_at).max()?))
     }
 
     /// Returns the data of the lost segments that wait for their retransmission.
@@ -483,22 +486,26 @@ mod tests {
         lost.map(|sent| sent.seq).collect()
     }
 
-    /// A FIN carries no data.
+    /// A FIN carries no data. 15 bytes end within the second segment.
     #[test]
     fn the_first_data_is_that_of_the_oldest_segment() {
         let mut ring = TxRing::new();
         ring.syn_acked();
-        for (dsn, len, fin) in [(0, 10, false), (50, 10, false), (60, 0, true)] {
-            ring.push(Time::ZERO, Dsn::new(dsn), len, fin);
+        let at = Time::from_nanos;
+        for (dsn, len, fin, sent) in
+            [(0, 10, false, 1), (50, 10, false, 2), (60, 10, false, 3), (70, 0, true, 4)]
+        {
+            ring.push(at(sent), Dsn::new(dsn), len, fin);
         }
         let mut first_data_after = |ack| {
             ring.on_ack(SendSsn::new(ack), &[], &mut AckOutcome::default());
-            ring.first_data()
+            ring.first_data(15)
         };
-        assert_eq!(first_data_after(1), Some(Dsn::ZERO));
-        assert_eq!(first_data_after(11), Some(Dsn::new(50)));
-        assert_eq!(first_data_after(21), None);
-        assert_eq!(first_data_after(22), None);
+        assert_eq!(first_data_after(1), Some((Dsn::ZERO, at(2))));
+        assert_eq!(first_data_after(11), Some((Dsn::new(50), at(3))));
+        assert_eq!(first_data_after(21), Some((Dsn::new(60), at(4))));
+        assert_eq!(first_data_after(31), None);
+        assert_eq!(first_data_after(32), None);
     }
 
     proptest! {

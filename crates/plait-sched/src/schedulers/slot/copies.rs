@@ -17,14 +17,13 @@ impl Memory {
     fn copy(
         &mut self,
         view: &View<'_>,
-        paths: &Paths<'_, '_>,
         path: &Estimate<'_>,
         range: DataRange,
     ) -> Decision {
         let (subflow, len) = (path.view.id, range.len());
         let arrives = self.note(view, path, len);
         let spare = &mut self.lanes[subflow.index()].spare;
-        spare.on_copied(view.now, len, paths.rules.copying.spare);
+        spare.copies.on_copied(view.now, len);
         self.flights.copied(range, (subflow, spare.sent), (arrives, view.connection.snd_nxt));
         Decision::Send { subflow, what: What::Redundant(range), grant: len, reason: Reason::Copy }
     }
@@ -37,7 +36,7 @@ impl Memory {
         flight: &Flight,
     ) -> Option<Decision> {
         let path = paths.fastest_except(view, flight.subflow, flight.range.len())?;
-        Some(self.copy(view, paths, path, flight.range))
+        Some(self.copy(view, path, flight.range))
     }
 
     /// Copies one of the first segments if it is late, and its own path does not repair it in time.
@@ -76,7 +75,7 @@ impl Memory {
         let mss = rules::segment_len(view);
         let path = paths.unknown(view, mss)?;
         let range = self.uncarried(view, path.view.id, mss)?;
-        Some(self.copy(view, paths, path, range))
+        Some(self.copy(view, path, range))
     }
 
     /// Copies the first data that a path has not carried, on the path where it arrives first. Each path has a budget
@@ -92,7 +91,7 @@ impl Memory {
             .for_hedge(view, mss)
             .filter(allowed)
             .find_map(|path| Some((path, self.uncarried(view, path.view.id, mss)?)))?;
-        Some(self.copy(view, paths, path, range))
+        Some(self.copy(view, path, range))
     }
 
     /// Returns the first data, at most `len` bytes, that a subflow has not carried and that was not passed on.

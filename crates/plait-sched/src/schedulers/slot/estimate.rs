@@ -4,7 +4,6 @@ use super::loss::LossShare;
 use super::memory::Lane;
 use super::paths::Work;
 use super::rate::{MAX_HELD_BACK, RateSource};
-use super::spare::Budget;
 use crate::SubflowView;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 
@@ -40,6 +39,8 @@ pub(super) struct Rules {
     pub(super) burst: Span,
     /// Whether data sent at once after a pause waits for itself.
     pub(super) backlog: bool,
+    /// Whether the send window limits the rates that decide which path is the main one.
+    pub(super) within: bool,
     pub(super) copying: Copying,
     pub(super) learning: Learning,
 }
@@ -59,8 +60,8 @@ pub(super) struct Copying {
     pub(super) hedge: bool,
     /// Whether data behind a loss is expected with the repair.
     pub(super) repair: bool,
-    /// Copies in advance that have shown no use.
-    pub(super) spare: Budget,
+    /// Bytes of copies in advance in a minute that need not have shown a use.
+    pub(super) spare: u64,
 }
 
 /// The parameters of learning.
@@ -165,7 +166,8 @@ impl<'a> Estimate<'a> {
             srtt = srtt.minus(age);
         } else {
             let held_back = if view.inflight < 2 * mss { MAX_HELD_BACK } else { Span::ZERO };
-            overdue = now.since(lane.progress).minus(view.rttvar.times(2) + OVERDUE + held_back);
+            let silent = now.since(lane.progress.max(lane.expects));
+            overdue = silent.minus(view.rttvar.times(2) + OVERDUE + held_back);
             // A sample from before the path was idle shows a queue that has left.
             if !backlog || view.rtt_at >= lane.started {
                 wait = view.last_rtt.unwrap_or_default().minus(min_rtt + lane.held + age);
@@ -284,6 +286,14 @@ impl<'a> Estimate<'a> {
         let held = bytes_in(self.rate, span).saturating_mul(percent) / 100;
         let spare = (spare * mss).max(bytes_in(self.rate, HOST));
         (base * mss).max(held.saturating_add(spare))
+    }
+
+    /// Returns the bytes a second that the path carries if it holds all of the send window of the connection.
+    pub(super) fn pace_within(&self, window: u64) -> u64 {
+        if bytes_in(self.pace, self.min_rtt) <= window {
+            return self.pace;
+        }
+        window.saturating_mul(1_000_000) / self.min_rtt.as_micros().max(1)
     }
 
     /// Returns the bytes a second that the window allows.

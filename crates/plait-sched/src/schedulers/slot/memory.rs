@@ -10,7 +10,7 @@ use super::rate::{MAX_HELD_BACK, RateFilter, Step};
 use super::spare::{Busy, Spare};
 use super::way::Retransmission;
 use crate::rules::segment_len;
-use crate::{CaState, ConnectionView, Decision, SubflowView, View, What};
+use crate::{CaState, ConnectionView, Decision, SubflowView, Unacked, View, What};
 use plait_base::{DataRange, Dsn, Span, SubflowId, Time};
 
 /// Least wait in a queue by which an RTT shows that the link sets the pace.
@@ -21,8 +21,11 @@ const MIN_QUEUE: Span = Span::from_millis(2);
 pub(super) struct Lane {
     pub(super) rate: RateFilter,
     pub(super) losses: LossShare,
-    /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path or the second one.
+    /// Latest progress: an acknowledgement, or a round trip after the first segment of an idle path.
     pub(super) progress: Time,
+    /// When its next acknowledgement should come: a round trip after its two oldest segments were sent, or after a
+    /// segment that followed a lone one.
+    pub(super) expects: Time,
     /// Minimum RTT that an earlier connection has measured; zero if there is none.
     pub(super) min_rtt: Span,
     /// Whether it has carried the connection alone.
@@ -48,7 +51,7 @@ impl Lane {
     /// the next segment arrives.
     fn note_next(&mut self, now: Time, subflow: &SubflowView) {
         if subflow.inflight < 2 * u64::from(subflow.mss) {
-            self.progress = self.progress.max(now + subflow.srtt.unwrap_or_default());
+            self.expects = self.expects.max(now + subflow.srtt.unwrap_or_default());
         }
     }
 }
@@ -178,6 +181,12 @@ impl Memory {
         }
     }
 
+    /// Notes the oldest segment of a subflow that is not acknowledged.
+    pub(super) fn expect(&mut self, view: &View<'_>, subflow: SubflowId, first: Option<Unacked>) {
+        let srtt = view.subflow(subflow).and_then(|it| it.srtt).unwrap_or_default();
+        self.lanes[subflow.index()].expects = first.map_or(Time::ZERO, |it| it.pair_at + srtt);
+    }
+
     /// Takes in an acknowledgement.
     pub(super) fn on_acked(
         &mut self,
@@ -195,9 +204,9 @@ impl Memory {
         lane.progress = view.now;
         lane.losses.on_acked(bytes);
         lane.proven |= view.subflows.len() == 1;
+        let held = if bytes < 2 * segment_len(view) { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
         if let Some(path) = view.subflow(subflow)
-            && let Some((copy, saved)) =
-                lane.spare.on_acked(path, view.now, silence.min(MAX_HELD_BACK))
+            && let Some((copy, saved)) = lane.spare.on_acked(path, view.now, lane.expects, held)
         {
             self.lanes[copy.index()].spare.saved += saved;
         }
@@ -208,7 +217,7 @@ impl Memory {
         };
         let mss = segment_len(view);
         let least = path.min_rtt.unwrap_or(srtt);
-        let waited = rtt.minus(least);
+        let waited = rtt.minus(least).minus(lane.held);
         // A queue that lasts less long than the silence before it was empty in between.
         let queued = rules.learning.queued
             && path.inflight >= 2 * mss

@@ -1,6 +1,7 @@
 //! slot: each segment goes where it arrives first, and a slower path takes the data that arrives with
 //! it in order.
 
+mod allowance;
 mod backlog;
 mod burst;
 mod choice;
@@ -25,10 +26,9 @@ use estimate::{Copying, Estimate, Learning, Rules};
 use memory::Memory;
 use params::{
     BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP, PASSED,
-    PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE,
+    PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
 };
 use plait_base::{Span, SubflowId};
-use spare::Budget;
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -55,14 +55,16 @@ all of them waited in a queue. A wait that is shorter than the time since the pr
 such queue, because the queue was empty in between. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms),
 because hosts and links pass acknowledgements on in bursts. A sample of more than twice the rate counts only if
 a later run gives such a sample too. The 40 ms by which a receiver delays the acknowledgement of a lone segment
-do not show the pace of the link. If all segments of a round trip waited in a queue, their own rate replaces a
+do not show the pace of the link. So such a segment ends no run. If all segments of a round trip waited in a queue, their own rate replaces a
 rate of more than 1.25 times that (`round`). If the controller has found the bandwidth (bbr), that is the rate. If an
-acknowledgement is overdue, the delay counts too, except for those 40 ms.
+acknowledgement is overdue, the delay counts too, except for those 40 ms. The next one is expected a round trip after
+the oldest two segments on the way were sent.
 
 Its sender spreads bursts that no acknowledgement clocks (`--pacing bursts`). After a stall of the window,
 a whole window at once would overrun the queue of a path.
 
-The main path is the one with the largest rate. A path without a rate counts as tried if it has carried
+The main path is the one with the largest rate. A path carries at most the send window in each round trip (`within`).
+A path without a rate counts as tried if it has carried
 the connection alone, or has delivered ten segments. An untried path is the main one only if all are untried.
 slot takes the paths in the order of arrival. For a path that is not the first, it computes how much the
 paths before it deliver until the segment arrives, and sends the data behind that. A path takes no more than
@@ -88,8 +90,8 @@ until that path has repaired the loss. It also waits if the retransmission arriv
 If slot cannot send new data, a copy displaces nothing. slot then copies segments that another path
 would deliver sooner. If all the data at hand is sent, it also copies those whose acknowledgement is overdue by
 the RTT variation (`eager`), and each path with room copies the first data that it has not carried (`hedge`).
-Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute, half
-of them at once. A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
+Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute.
+A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
 saves time from when all data sent before it is acknowledged, and the original should have arrived, until the original
 is acknowledged. 2 ms, or the RTT variation if it is longer, and a delayed acknowledgement do not count.
 
@@ -105,7 +107,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
-        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD, SPARE,
+        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD, SPARE, WITHIN,
     ],
     state: saved::NAMES,
     },
@@ -130,7 +132,7 @@ impl Slot {
             eager: params.switch(&EAGER),
             hedge: params.switch(&HEDGE),
             repair: params.switch(&REPAIR),
-            spare: Budget::of(params.whole(&SPARE).saturating_mul(1_000_000)),
+            spare: params.whole(&SPARE).saturating_mul(1_000_000),
         };
         let learning = Learning {
             lost: params.switch(&LOST),
@@ -149,6 +151,7 @@ impl Slot {
             probe: params.switch(&PROBE),
             burst: Span::from_micros(params.whole(&BURST)),
             backlog: params.switch(&BACKLOG),
+            within: params.switch(&WITHIN),
             copying,
             learning,
         };
@@ -206,8 +209,9 @@ impl Scheduler for Slot {
             }
             Notice::Acked { subflow, bytes, rtt, bandwidth, first_unacked } => {
                 if rules.learning.passed {
-                    memory.flights.passed_on(subflow, first_unacked);
+                    memory.flights.passed_on(subflow, first_unacked.map(|it| it.dsn));
                 }
+                memory.expect(view, subflow, first_unacked);
                 memory.on_acked(rules, view, subflow, bytes, rtt);
                 if bandwidth > 0 {
                     memory.lanes[subflow.index()].rate.follow(view.now, bandwidth);

@@ -142,6 +142,13 @@ pub(super) const SPARE: Param = Param {
     help: "copies in advance on a path in a minute at most, unless they have saved 2 % of the time",
     clause: "ours",
 };
+pub(super) const WITHIN: Param = Param {
+    name: "within",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "the send window limits the rates that decide which path is the main one",
+    clause: "ours",
+};
 pub(super) const ROUND: Param = Param {
     name: "round",
     kind: ParamKind::Switch { default: true },

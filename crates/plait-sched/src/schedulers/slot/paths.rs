@@ -109,8 +109,9 @@ impl<'p, 'a> Paths<'p, 'a> {
             Estimate::put(place, subflow, lanes, &moment);
             if let Some(path) = place {
                 let tried = path.tried || !rules.probe;
-                if tried & !any_tried || (tried == any_tried && path.pace > most) {
-                    (main, most, any_tried) = (count, path.pace, tried);
+                let pace = if rules.within { path.pace_within(work.window) } else { path.pace };
+                if tried & !any_tried || (tried == any_tried && pace > most) {
+                    (main, most, any_tried) = (count, pace, tried);
                 }
                 count += 1;
             }

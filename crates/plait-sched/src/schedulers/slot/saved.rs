@@ -26,14 +26,13 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("loss.ID.lost", "bytes that the path lost"),
     ("loss.ID.acked", "bytes that the path delivered"),
     ("progress.ID_ns", "latest progress of the path"),
+    ("expects.ID_ns", "when the next acknowledgement should come"),
     ("started.ID_ns", "when the path was last idle"),
     ("held.ID_ns", "time for which the receiver may have held the latest acknowledgement back"),
     ("backlog.ID.began_ns", "when the path was last empty"),
     ("backlog.ID.bytes", "bytes sent since then"),
-    (
-        "spare.ID.until_ns",
-        "when the copies that the path carries would have left at the rate of the budget",
-    ),
+    ("copies.ID.latest", "the latest period of 10 s in which the path has carried a copy"),
+    ("copied.ID.N.bytes", "bytes of copies in the last period whose number leaves the remainder N if divided by 7"),
     ("spare.ID.saved_ns", "time by which these copies came before the originals"),
     ("spare.ID.sent", "bytes that the path has sent"),
     (
@@ -105,7 +104,8 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
 }
 
 fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
-    let Lane { rate, losses, progress, min_rtt, proven, backlog, started, held, spare } = lane;
+    let Lane { rate, losses, progress, expects, .. } = lane;
+    let Lane { min_rtt, proven, backlog, started, held, spare, .. } = lane;
     names.begin(format_args!("rate.{id}"));
     names.write(".now", rate.now);
     names.write(".before", rate.before);
@@ -126,6 +126,8 @@ fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
     names.write(".acked", losses.acked);
     names.begin(format_args!("progress.{id}"));
     names.write("_ns", progress.as_nanos());
+    names.begin(format_args!("expects.{id}"));
+    names.write("_ns", expects.as_nanos());
     names.begin(format_args!("started.{id}"));
     names.write("_ns", started.as_nanos());
     names.begin(format_args!("held.{id}"));
@@ -133,8 +135,13 @@ fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
     names.begin(format_args!("backlog.{id}"));
     names.write(".began_ns", backlog.began.as_nanos());
     names.write(".bytes", backlog.bytes);
+    names.begin(format_args!("copies.{id}"));
+    names.write(".latest", spare.copies.latest);
+    for (at, bytes) in spare.copies.copied.into_iter().enumerate() {
+        names.begin(format_args!("copied.{id}.{at}"));
+        names.write(".bytes", bytes);
+    }
     names.begin(format_args!("spare.{id}"));
-    names.write(".until_ns", spare.until.as_nanos());
     names.write(".saved_ns", spare.saved.as_nanos());
     names.write(".sent", spare.sent);
     if let Some(Ahead { since, copy, position, due }) = spare.ahead {
@@ -210,6 +217,14 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
             let spare = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.spare;
             load_spare(spare, parts.next()?, whole)?;
         }
+        ("copies", id) if parts.next()? == "latest" => {
+            lanes.get_mut(id.parse::<usize>().ok()?)?.spare.copies.latest = whole;
+        }
+        ("copied", id) => {
+            let copied = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.spare.copies.copied;
+            let place = copied.get_mut(parts.next()?.parse::<usize>().ok()?)?;
+            (parts.next()? == "bytes").then(|| *place = whole)?;
+        }
         ("step", id) => {
             let lane = lanes.get_mut(id.parse::<usize>().ok()?)?;
             load_step(&mut lane.rate, parts.next()?.parse().ok()?, parts.next()?, whole)?;
@@ -255,6 +270,10 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
         ("remembered", id) if parts.next()? == "min_rtt_ns" => {
             lanes.get_mut(id.parse::<usize>().ok()?)?.min_rtt = Span::from_nanos(whole);
         }
+        ("expects", id) => {
+            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
+            lanes.get_mut(id)?.expects = Time::from_nanos(whole);
+        }
         ("progress", id) => {
             let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
             lanes.get_mut(id)?.progress = Time::from_nanos(whole);
@@ -299,7 +318,6 @@ const NO_COPY: Copied = Copied { by: SubflowId(0), end: Dsn::ZERO };
 fn load_spare(spare: &mut Spare, name: &str, whole: u64) -> Option<()> {
     let ahead = || Ahead { since: Time::NEVER, copy: NO_COPY, position: 0, due: Time::ZERO };
     match name {
-        "until_ns" => spare.until = Time::from_nanos(whole),
         "saved_ns" => spare.saved = Span::from_nanos(whole),
         "sent" => spare.sent = whole,
         "since_ns" => spare.ahead.get_or_insert_with(ahead).since = Time::from_nanos(whole),

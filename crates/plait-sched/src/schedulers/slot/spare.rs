@@ -3,32 +3,17 @@
 //! Most data needs no copy, so copies in advance have a budget. A path may exceed it if its copies have shown
 //! their use: they arrived so much earlier than the originals that this is a share of the busy time.
 
-use super::estimate::time_for;
+use super::allowance::Allowance;
 use super::flights::Copied;
 use crate::SubflowView;
 use plait_base::{Dsn, Span, SubflowId, Time};
 
-/// Time for which the budget counts.
-const WINDOW: Span = Span::from_secs(60);
 /// Part of the busy time that copies must have saved: one in this many.
 const WORTH: u64 = 50;
 /// Busy time after which older time counts half.
 const MEMORY: Span = Span::from_secs(60);
 /// Time that does not count, or the RTT variation if that is longer: paths differ by as much without cause.
 const NOISE: Span = Span::from_millis(2);
-
-/// The budget of copies in advance, in bytes a minute.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    /// Bytes a second. Half of the budget may be spent at once, and half as time goes on.
-    rate: u64,
-}
-
-impl Budget {
-    pub(super) const fn of(bytes_a_minute: u64) -> Budget {
-        Budget { rate: bytes_a_minute / 120 }
-    }
-}
 
 /// Data that copies have brought, and that its first carrier has not delivered yet.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +31,8 @@ pub(super) struct Ahead {
 /// The copies of one path, those that it carries and those of its data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Spare {
-    /// When the copies that it carries would have left at the rate of the budget.
-    pub(super) until: Time,
+    /// The copies that it carries.
+    pub(super) copies: Allowance,
     /// Time by which these copies arrived before the originals.
     pub(super) saved: Span,
     /// Bytes that the path has sent.
@@ -57,20 +42,15 @@ pub(super) struct Spare {
 }
 
 impl Spare {
-    /// Returns true if the path may carry a copy in advance.
-    pub(super) fn allows(&self, now: Time, budget: Budget, busy: Span) -> bool {
+    /// Returns true if the path may carry a copy in advance. The `budget` is in bytes a minute.
+    pub(super) fn allows(&self, now: Time, budget: u64, busy: Span) -> bool {
         let is_worth = || self.saved > Span::ZERO && self.saved.times(WORTH) >= busy;
-        (budget.rate > 0 && self.until <= now + WINDOW) || is_worth()
+        self.copies.in_a_minute(now) < budget || is_worth()
     }
 
     /// Notes that `len` bytes were not sent after all.
     pub(super) fn not_sent(&mut self, len: u64) {
         self.sent = self.sent.saturating_sub(len);
-    }
-
-    /// Notes a copy of `len` bytes.
-    pub(super) fn on_copied(&mut self, now: Time, len: u64, budget: Budget) {
-        self.until = self.until.max(now) + time_for(len, budget.rate);
     }
 
     /// Notes that data was acknowledged that the path has sent first, up to `position`, and of which another subflow
@@ -106,19 +86,20 @@ impl Spare {
         }
     }
 
-    /// Takes in an acknowledgement of the path, which the receiver may have held back for `held`. Returns the subflow
-    /// with copies that came before the data that it completes, and by how much.
+    /// Takes in an acknowledgement of the path, which should come at `expected`, and which the receiver may have held
+    /// back for `held`. Returns the subflow with copies that came before the data that it completes, and by how much.
     ///
     /// Time before that data was due does not count: new data could have gone to the faster path.
     pub(super) fn on_acked(
         &mut self,
         view: &SubflowView,
         now: Time,
+        expected: Time,
         held: Span,
     ) -> Option<(SubflowId, Span)> {
         let delivered = self.delivered(view);
         let Ahead { since, copy, due, .. } = self.ahead.take_if(|it| it.position <= delivered)?;
-        let saved = now.since(since.max(due)).minus(held);
+        let saved = now.since(since.max(due).max(expected)).minus(held);
         let saved = saved.minus(view.rttvar.max(NOISE));
         (saved > Span::ZERO).then_some((copy.by, saved))
     }
@@ -168,28 +149,31 @@ mod tests {
 
     /// In any minute, a path carries no more copies than the budget and one copy.
     #[test]
-    fn half_of_the_budget_may_be_spent_at_once() {
-        let (budget, mut spare) = (Budget::of(10 * MB), Spare::default());
+    fn a_minute_has_no_more_copies_than_the_budget() {
+        let (budget, mut spare) = (10 * MB, Spare::default());
         let mut sent = Vec::new();
         for millis in (0..180_000).step_by(2) {
             if spare.allows(at(millis), budget, Span::from_secs(1)) {
-                spare.on_copied(at(millis), 1_400, budget);
+                spare.copies.on_copied(at(millis), 1_400);
                 sent.push(millis);
             }
         }
         let within = |from, to| 1_400 * sent.iter().filter(|it| (from..to).contains(*it)).count();
-        assert!((4_900_000..5_700_000).contains(&within(0, 8_000)), "{}", within(0, 8_000));
-        for from in [0, 3_000, 30_000, 60_000, 110_000] {
+        // The budget is spent at once, and again after 70 s.
+        let most = (10 * MB as usize).div_ceil(1_400) * 1_400;
+        assert_eq!([within(0, 16_000), within(70_000, 86_000)], [most; 2]);
+        for from in [0, 3_000, 12_000, 60_000, 110_000] {
             let bytes = within(from, from + 60_000);
-            assert!((4_900_000..10_003_000).contains(&bytes), "from {from}: {bytes}");
+            assert!(bytes <= most, "from {from}: {bytes}");
         }
     }
 
     const COPY: Copied = Copied { by: SubflowId(1), end: Dsn::new(30_000) };
 
     /// Returns what a path with `outstanding` bytes has shown of the copies of a message that it should have delivered by
-    /// 20 ms. The whole message is acknowledged at 12 ms, and the path acknowledges the rest of it `late`.
-    fn credit(copy: Copied, edge: u64, late: u64) -> Option<(SubflowId, Span)> {
+    /// 20 ms. The whole message is acknowledged at 12 ms. The path should acknowledge the rest of it at `expected`, and does so
+    /// `late`.
+    fn credit(copy: Copied, edge: u64, expected: u64, late: u64) -> Option<(SubflowId, Span)> {
         let view = |outstanding| SubflowView {
             outstanding,
             ..SubflowView::new(SubflowId(0), 1_400, 50_000)
@@ -200,25 +184,32 @@ mod tests {
         // A message that follows is not late, although it is unacknowledged.
         spare.sent = 60_000;
         spare.on_data_acked(&view(40_000), 55_000, copy, at(70));
-        spare.on_acked(&view(33_000), at(late), Span::ZERO)
+        spare.on_acked(&view(33_000), at(late), at(expected), Span::ZERO)
     }
 
     #[test]
     fn a_copy_saves_the_time_for_which_the_original_is_late() {
-        assert_eq!(credit(COPY, 30_000, 45), Some((SubflowId(1), Span::from_millis(23))));
+        assert_eq!(credit(COPY, 30_000, 0, 45), Some((SubflowId(1), Span::from_millis(23))));
         // 2 ms do not count.
-        assert_eq!(credit(COPY, 30_000, 22), None);
-        assert_eq!(credit(COPY, 30_000, 18), None);
+        assert_eq!(credit(COPY, 30_000, 0, 22), None);
+        assert_eq!(credit(COPY, 30_000, 0, 18), None);
+    }
+
+    /// The receiver may wait for the next message before it acknowledges the end of the last one.
+    #[test]
+    fn an_original_is_not_late_before_its_acknowledgement_is_expected() {
+        assert_eq!(credit(COPY, 30_000, 40, 45), Some((SubflowId(1), Span::from_millis(3))));
+        assert_eq!(credit(COPY, 30_000, 44, 45), None);
     }
 
     #[test]
     fn a_copy_of_a_part_saves_nothing_before_the_whole_message_has_arrived() {
-        assert_eq!(credit(COPY, 29_999, 45), None);
+        assert_eq!(credit(COPY, 29_999, 0, 45), None);
     }
 
     #[test]
     fn without_a_budget_only_useful_copies_are_allowed() {
-        let none = Budget::of(0);
+        let none = 0;
         let mut spare = Spare::default();
         assert!(!spare.allows(at(0), none, Span::ZERO));
         spare.saved = Span::from_millis(20);
