@@ -251,14 +251,6 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
                 _ => return None,
             }
         }
-        ("started", id) => {
-            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
-            lanes.get_mut(id)?.started = Time::from_nanos(whole);
-        }
-        ("held", id) => {
-            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
-            lanes.get_mut(id)?.held = Span::from_nanos(whole);
-        }
         ("backlog", id) => {
             let backlog = &mut lanes.get_mut(id.parse::<usize>().ok()?)?.backlog;
             match parts.next()? {
@@ -270,17 +262,23 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
         ("remembered", id) if parts.next()? == "min_rtt_ns" => {
             lanes.get_mut(id.parse::<usize>().ok()?)?.min_rtt = Span::from_nanos(whole);
         }
-        ("expects", id) => {
+        (name, id) => {
             let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
-            lanes.get_mut(id)?.expects = Time::from_nanos(whole);
+            load_time(lanes.get_mut(id)?, name, whole)?;
         }
-        ("progress", id) => {
-            let id: usize = id.strip_suffix("_ns")?.parse().ok()?;
-            lanes.get_mut(id)?.progress = Time::from_nanos(whole);
-        }
-        _ => return None,
     }
     parts.next().is_none().then_some(())
+}
+
+fn load_time(lane: &mut Lane, name: &str, whole: u64) -> Option<()> {
+    match name {
+        "started" => lane.started = Time::from_nanos(whole),
+        "held" => lane.held = Span::from_nanos(whole),
+        "expects" => lane.expects = Time::from_nanos(whole),
+        "progress" => lane.progress = Time::from_nanos(whole),
+        _ => return None,
+    }
+    Some(())
 }
 
 fn load_rate(rate: &mut RateFilter, name: &str, whole: u64) -> Option<()> {
