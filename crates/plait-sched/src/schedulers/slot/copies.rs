@@ -14,12 +14,7 @@ const LATE_SEGMENTS: usize = 4;
 const STALLED_SEGMENTS: usize = 48;
 
 impl Memory {
-    fn copy(
-        &mut self,
-        view: &View<'_>,
-        path: &Estimate<'_>,
-        range: DataRange,
-    ) -> Decision {
+    fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {
         let (subflow, len) = (path.view.id, range.len());
         let arrives = self.note(view, path, len);
         let spare = &mut self.lanes[subflow.index()].spare;

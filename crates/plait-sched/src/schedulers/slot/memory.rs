@@ -204,7 +204,8 @@ impl Memory {
         lane.progress = view.now;
         lane.losses.on_acked(bytes);
         lane.proven |= view.subflows.len() == 1;
-        let held = if bytes < 2 * segment_len(view) { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
+        let held =
+            if bytes < 2 * segment_len(view) { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
         if let Some(path) = view.subflow(subflow)
             && let Some((copy, saved)) = lane.spare.on_acked(path, view.now, lane.expects, held)
         {

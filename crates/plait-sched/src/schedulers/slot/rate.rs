@@ -329,9 +329,12 @@ mod tests {
             let mut filter = RateFilter::default();
             let micros = |it: u64| Time::ZERO + Span::from_micros(it);
             for start in [1_000_000, 1_100_000, 1_200_000] {
-                for (after, bytes) in
-                    [(0, 2_000), (spacing, 2_000), (2 * spacing, 2_000), (2 * spacing + 40_100, 1_000)]
-                {
+                for (after, bytes) in [
+                    (0, 2_000),
+                    (spacing, 2_000),
+                    (2 * spacing, 2_000),
+                    (2 * spacing + 40_100, 1_000),
+                ] {
                     let at = micros(start + 20_000 + after);
                     let step = Step { at, sent: micros(start), bytes, queued: false };
                     filter.on_acked(step, 1_000, SRTT);

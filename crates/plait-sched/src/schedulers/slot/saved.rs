@@ -32,7 +32,10 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("backlog.ID.began_ns", "when the path was last empty"),
     ("backlog.ID.bytes", "bytes sent since then"),
     ("copies.ID.latest", "the latest period of 10 s in which the path has carried a copy"),
-    ("copied.ID.N.bytes", "bytes of copies in the last period whose number leaves the remainder N if divided by 7"),
+    (
+        "copied.ID.N.bytes",
+        "bytes of copies in the last period whose number leaves the remainder N if divided by 7",
+    ),
     ("spare.ID.saved_ns", "time by which these copies came before the originals"),
     ("spare.ID.sent", "bytes that the path has sent"),
     (
