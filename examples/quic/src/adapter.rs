@@ -5,7 +5,7 @@ use noq_proto::{Connection, PathId, Transmit};
 use plait_base::{DataRange, Dsn, SubflowId, SubflowSet, Time};
 use plait_sched::{
     ConnectionView, Decision, Effect, Notice, Outcome, Scheduler, Spec, SpecError, StaticQueue,
-    SubflowView, View, What,
+    SubflowView, Unacked, View, What,
 };
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -91,11 +91,11 @@ impl Adapter {
     /// Passes acknowledgements and losses on to the scheduler. noq does not say which data was lost or acknowledged.
     fn pass_news_on(&mut self, conn: &Connection, now: Instant) {
         while let Some((subflow, bytes, rtt)) = self.gates.next_news() {
-            let old = self.connection.snd_una;
-            let new = old.saturating_add(bytes);
-            self.connection.snd_una = new;
+            let new = self.connection.snd_una.saturating_add(bytes);
+            let old = std::mem::replace(&mut self.connection.snd_una, new);
+            let first_unacked = Some(Unacked { dsn: old, pair_at: Time::ZERO });
             let fate = if rtt.is_some() {
-                Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked: Some(old) }
+                Notice::Acked { subflow, bytes, rtt, bandwidth: 0, first_unacked }
             } else {
                 self.end += bytes;
                 Notice::Lost { subflow, range: DataRange::with_len(old, bytes) }
