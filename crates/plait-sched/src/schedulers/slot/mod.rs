@@ -55,19 +55,19 @@ all of them waited in a queue. A wait that is shorter than the time since the pr
 such queue, because the queue was empty in between. A step is an acknowledgement, or all those of min(srtt / 16, 0.5 ms),
 because hosts and links pass acknowledgements on in bursts. A sample of more than twice the rate counts only if
 a later run gives such a sample too. The 40 ms by which a receiver delays the acknowledgement of a lone segment
-do not show the pace of the link. So such a segment ends no run. If all segments of a round trip waited in a queue, their own rate replaces a
+do not show the pace of the link. So such an acknowledgement ends no run. If all segments of a round trip waited in a queue, their own rate replaces a
 rate of more than 1.25 times that (`round`). If the controller has found the bandwidth (bbr), that is the rate. If an
-acknowledgement is overdue, the delay counts too, except for those 40 ms. The next one is expected a round trip after
-the oldest two segments on the way were sent.
+acknowledgement is overdue, the arrival is later by the time beyond two RTT variations and 10 ms. It is due a round trip
+after the two oldest segments on the way were sent, and 40 ms later if there is only one.
 
 Its sender spreads bursts that no acknowledgement clocks (`--pacing bursts`). After a stall of the window,
 a whole window at once would overrun the queue of a path.
 
-The main path is the one with the largest rate. A path carries at most the send window in each round trip (`within`).
+The main path is the tried one that carries most: its rate, but no more than the send window in each round trip (`within`).
 A path without a rate counts as tried if it has carried
 the connection alone, or has delivered ten segments. An untried path is the main one only if all are untried.
 slot takes the paths in the order of arrival. For a path that is not the first, it computes how much the
-paths before it deliver until the segment arrives, and sends the data behind that. A path takes no more than
+paths before it deliver until the segment arrives, and sends the unsent data after that. A path takes no more than
 its window, and no more than its rate needs.
 On the main path that is `main_cap` percent of rate * (min_rtt + 2 * v) and a few segments, and on each
 other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v = min(rttvar, min_rtt / 2).
@@ -77,20 +77,20 @@ until it is repaired, less the time for which the window and the unsent data kee
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
 The segment saves the difference of the arrivals, or the time of its transmission on the main path if that is
 longer. If data waits for the window or the send buffer, a loss stops all of it, so only the time of the
-transmission counts. An untried path carries only copies (`probe`). If paths are remembered, slot begins with the
+transmission counts. An untried path without a cost carries only copies (`probe`). If paths are remembered, slot begins with the
 rate of an earlier connection. Its first own sample replaces that rate.
 
 A receiver passes the data of a subflow on in the order of the subflow. So data behind a loss arrives with the
 repair, and a copy on another path may be sooner (`repair`). Data that its subflow has acknowledged, with all
 data before it, needs no copy (`passed`).
-A segment is late if its acknowledgement is `late` ms overdue, or if its subflow counts it as lost. slot
+A segment is late if its acknowledgement is overdue by `late` ms and four RTT variations, or if its subflow counts it as lost. slot
 copies a late segment to the path where it arrives first. It waits with the copy (`patient`) if the
 segment's own path still makes progress, and the unsent data within the window keeps the paths busy
 until that path has repaired the loss. It also waits if the retransmission arrives sooner.
 If slot cannot send new data, a copy displaces nothing. slot then copies segments that another path
-would deliver sooner. If all the data at hand is sent, it also copies those whose acknowledgement is overdue by
-the RTT variation (`eager`), and each path with room copies the first data that it has not carried (`hedge`).
-Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute.
+would deliver sooner. If less than a segment of unsent data fits the window, it also copies those whose acknowledgement is overdue by
+the RTT variation (`eager`). If no data is unsent, each path with room copies the first data that it has not
+carried (`hedge`). Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute.
 A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
 saves time from when all data sent before it is acknowledged, and the original should have arrived, until the original
 is acknowledged. 2 ms, or the RTT variation if it is longer, and a delayed acknowledgement do not count.
@@ -100,7 +100,7 @@ them at once. It ends with the next acknowledgement.
 
 Numbers  arrival_ms and rate_mbit of each path, ahead_segments (the data left to the paths before it).
 Paper    none; the rule is plait's own.
-Good at  paths with very different rates or RTTs, streams, and small windows.
+Good at  paths with very different rates or RTTs, streams, and windows that are too small for all paths together.
 Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay product of the main path.
          Copies add nearly a fifth to the data of random links. A stream that fits one path is copied as a whole
          until `spare` is used up.

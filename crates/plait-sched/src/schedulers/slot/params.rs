@@ -90,7 +90,7 @@ pub(super) const PROBE: Param = Param {
     name: "probe",
     kind: ParamKind::Switch { default: true },
     unit: "",
-    help: "send only copies on paths other than the main one until their rate is known",
+    help: "send only copies on untried paths other than the main one",
     clause: "ours",
 };
 pub(super) const PATIENT: Param = Param {

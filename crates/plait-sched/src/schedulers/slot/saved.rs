@@ -40,7 +40,7 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("spare.ID.sent", "bytes that the path has sent"),
     (
         "ahead.ID.since_ns",
-        "since when data is acknowledged of which only copies have brought a part that the path sent first",
+        "since when all data up to the end below is acknowledged, although the path has not delivered its part",
     ),
     ("ahead.ID.copy", "the subflow that carried the first of these copies"),
     ("ahead.ID.end", "the end of the data that was sent before that copy"),
