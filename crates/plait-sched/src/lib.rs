@@ -48,7 +48,7 @@ pub struct Unacked {
     /// Its first byte.
     pub dsn: Dsn,
     /// When two full segments from here on had been sent, or all data if that is less. A receiver acknowledges
-    /// these at once, and may wait if it has less (RFC 5681 section 4.2).
+    /// these at once, and may wait if it has less (RFC 5681 section 4.2). `Time::ZERO` if unknown.
     pub pair_at: Time,
 }
 

@@ -16,6 +16,9 @@ const MAX_RANGES: usize = 4_096;
 /// More separate ranges than a window of some hundred segments gets.
 const MAX_HOLES: usize = 64;
 
+/// Segments from the oldest one on that are examined for each acknowledgement. Small ones would be thousands.
+const MAX_EXAMINED: usize = 16;
+
 /// A retransmitted segment, and when it was sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Resent {
@@ -382,10 +385,10 @@ impl TxRing {
     }
 
     /// Returns the first data byte of the oldest segment that is not acknowledged, and when the last of the `len` bytes
-    /// from there on was sent; `None` if all data is acknowledged.
+    /// from there on was sent; `None` if all data is acknowledged. Of small segments it examines a few only.
     pub(crate) fn first_data(&self, len: u64) -> Option<(Dsn, Time)> {
         let first = self.first().filter(|it| it.len > 0)?;
-        let within = self.ring.iter().take_while(|it| it.seq < first.seq + len);
+        let within = self.ring.iter().take(MAX_EXAMINED).take_while(|it| it.seq < first.seq + len);
         Some((first.dsn, within.map(|it| it.sent_at).max()?))
     }
 
@@ -506,6 +509,18 @@ mod tests {
         assert_eq!(first_data_after(21), Some((Dsn::new(60), at(4))));
         assert_eq!(first_data_after(31), None);
         assert_eq!(first_data_after(32), None);
+    }
+
+    /// An acknowledgement must not cost a visit of thousands of small segments.
+    #[test]
+    fn few_small_segments_are_examined() {
+        let mut ring = TxRing::new();
+        ring.syn_acked();
+        for at in 0..1_000 {
+            ring.push(Time::from_nanos(at), Dsn::new(at), 1, false);
+        }
+        let last = Time::from_nanos(MAX_EXAMINED as u64 - 1);
+        assert_eq!(ring.first_data(2_800), Some((Dsn::ZERO, last)));
     }
 
     proptest! {

@@ -34,7 +34,6 @@ impl Allowance {
         for old in 1..=passed {
             self.copied[place(self.latest + old)] = 0;
         }
-        // After a long pause all places are empty, so the order of the places is free.
         self.latest = period.max(self.latest);
         let copied = &mut self.copied[place(self.latest)];
         *copied = copied.saturating_add(len);

@@ -139,6 +139,11 @@ pub(super) fn bytes_in(rate: u64, span: Span) -> u64 {
     rate.saturating_mul(span.as_micros()) / 1_000_000
 }
 
+/// Returns the rate in bytes a second that delivers `bytes` in `span`.
+fn rate_of(bytes: u64, span: Span) -> u64 {
+    bytes.saturating_mul(1_000_000) / span.as_micros().max(1)
+}
+
 /// Returns the time that `bytes` take at a rate of bytes a second.
 pub(super) fn time_for(bytes: u64, rate: u64) -> Span {
     Span::from_nanos(bytes.saturating_mul(1_000_000_000) / rate.max(1))
@@ -293,14 +298,13 @@ impl<'a> Estimate<'a> {
         if bytes_in(self.pace, self.min_rtt) <= window {
             return self.pace;
         }
-        window.saturating_mul(1_000_000) / self.min_rtt.as_micros().max(1)
+        rate_of(window, self.min_rtt)
     }
 
     /// Returns the bytes a second that the window allows.
     fn window_pace(&self) -> u64 {
         let window = self.view.cwnd.min(self.view.cap);
-        let srtt = self.view.srtt.unwrap_or(self.min_rtt).as_micros().max(1);
-        window.saturating_mul(1_000_000) / srtt
+        rate_of(window, self.view.srtt.unwrap_or(self.min_rtt))
     }
 
     /// Returns true if the time that a segment saves on this path is worth the risk: the delay until a loss

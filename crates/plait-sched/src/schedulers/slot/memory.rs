@@ -198,14 +198,13 @@ impl Memory {
     ) {
         let lane = &mut self.lanes[subflow.index()];
         // Only the acknowledgement of a lone segment waits, and it follows the one before it.
-        let lone = rules.learning.held && bytes < 2 * segment_len(view);
+        let mss = segment_len(view);
         let silence = view.now.since(lane.progress);
-        lane.held = if lone { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
+        let held = if bytes < 2 * mss { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
+        lane.held = if rules.learning.held { held } else { Span::ZERO };
         lane.progress = view.now;
         lane.losses.on_acked(bytes);
         lane.proven |= view.subflows.len() == 1;
-        let held =
-            if bytes < 2 * segment_len(view) { silence.min(MAX_HELD_BACK) } else { Span::ZERO };
         if let Some(path) = view.subflow(subflow)
             && let Some((copy, saved)) = lane.spare.on_acked(path, view.now, lane.expects, held)
         {
@@ -216,7 +215,6 @@ impl Memory {
         let Some((path, srtt, rtt)) = open.and_then(|it| Some((it, it.srtt?, rtt?))) else {
             return lane.rate.break_run();
         };
-        let mss = segment_len(view);
         let least = path.min_rtt.unwrap_or(srtt);
         let waited = rtt.minus(least).minus(lane.held);
         // A queue that lasts less long than the silence before it was empty in between.

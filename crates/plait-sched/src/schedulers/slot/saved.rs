@@ -107,8 +107,8 @@ pub(super) fn save(memory: &Memory, write: &mut dyn FnMut(&str, f64)) {
 }
 
 fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
-    let Lane { rate, losses, progress, expects, .. } = lane;
-    let Lane { min_rtt, proven, backlog, started, held, spare, .. } = lane;
+    let Lane { rate, losses, progress, expects, min_rtt, proven, backlog, started, held, spare } =
+        lane;
     names.begin(format_args!("rate.{id}"));
     names.write(".now", rate.now);
     names.write(".before", rate.before);
