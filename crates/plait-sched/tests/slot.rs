@@ -221,15 +221,32 @@ fn lost_data_takes_no_place_of_other_data_if_the_retransmission_arrives_sooner()
 /// Returns the subflow of the next segment if `lost_segments` were lost on the side path, of which ten were
 /// acknowledged, and `unsent` segments wait.
 fn choice_with_loss(spec: &str, lost_segments: u64, unsent: u64) -> Option<SubflowId> {
+    let lost = DataRange::with_len(Dsn::ZERO, lost_segments * MSS);
+    choice_with_losses(spec, [lost], unsent)
+}
+
+/// The same with these losses.
+fn choice_with_losses(
+    spec: &str,
+    losses: impl IntoIterator<Item = DataRange>,
+    unsent: u64,
+) -> Option<SubflowId> {
     let mut scheduler = build(spec);
     let mut model = paths(unsent);
     teach_rate(&mut *scheduler, &mut model, MAIN, 2);
     teach_rate(&mut *scheduler, &mut model, SIDE, 4);
-    for index in 0..lost_segments {
-        let notice = Notice::Lost { subflow: SIDE, range: segment(index) };
-        scheduler.on_notice(&model.view(), notice);
+    for range in losses {
+        scheduler.on_notice(&model.view(), Notice::Lost { subflow: SIDE, range });
     }
     ask(&mut *scheduler, &model).0
+}
+
+/// Losses that are noticed in one round trip are repaired together.
+#[test]
+fn losses_of_one_round_trip_count_once() {
+    let losses = (0..400).map(segment);
+    assert_eq!(choice_with_losses("slot", losses.clone(), 1), Some(SIDE));
+    assert_eq!(choice_with_losses("slot:once=off", losses, 1), Some(MAIN));
 }
 
 #[test]
@@ -337,6 +354,16 @@ fn copies_in_advance(spec: &str) -> (Box<dyn Scheduler>, Model, usize) {
 fn without_a_budget_no_copy_leaves_in_advance() {
     assert_eq!(copies_in_advance("slot:probe=off,eager=off").2, 10);
     assert_eq!(copies_in_advance("slot:probe=off,eager=off,spare=0").2, 0);
+}
+
+#[test]
+fn while_the_send_buffer_is_full_its_own_budget_holds() {
+    for (free, copies) in [(MSS, 10), (MSS - 1, 0)] {
+        let spec = "slot:probe=off,eager=off,full=0";
+        let (mut scheduler, mut model) = ten_on_the_first(spec, 10, MAIN_RTT);
+        model.connection.sndbuf_free = free;
+        assert_eq!(send_all(&mut *scheduler, &mut model).len(), copies, "{free}");
+    }
 }
 
 /// A DATA_ACK of the copies comes after 40 ms, and the acknowledgements of the originals come at `original` ms, after a

@@ -76,7 +76,7 @@ impl Memory {
     /// Copies the first data that a path has not carried, on the path where it arrives first. Each path has a budget
     /// of such copies.
     pub(super) fn hedge(&mut self, view: &View<'_>, paths: &Paths<'_, '_>) -> Option<Decision> {
-        let budget = paths.rules.copying.spare;
+        let budget = paths.hedge_budget();
         let allowed = |path: &&Estimate<'_>| {
             let spare = &self.lanes[path.view.id.index()].spare;
             spare.allows(view.now, budget, self.busy.time)

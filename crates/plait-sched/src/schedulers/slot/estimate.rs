@@ -62,6 +62,8 @@ pub(super) struct Copying {
     pub(super) repair: bool,
     /// Bytes of copies in advance in a minute that need not have shown a use.
     pub(super) spare: u64,
+    /// The same while the send buffer is full.
+    pub(super) full: u64,
 }
 
 /// The parameters of learning.
@@ -77,6 +79,8 @@ pub(super) struct Learning {
     pub(super) round: bool,
     /// Whether the receiver may have held the acknowledgement of a lone segment back.
     pub(super) held: bool,
+    /// Whether losses that are repaired together count once.
+    pub(super) once: bool,
 }
 
 /// Facts that the estimates of all paths share.

@@ -78,8 +78,9 @@ impl Memory {
         let ConnectionView { snd_una, snd_nxt, wnd_end, unsent, .. } = view.connection;
         let to_window_end = |from: Dsn| wnd_end.get().saturating_sub(from.get());
         let at_hand = unsent.min(to_window_end(snd_nxt));
-        let limited = unsent > at_hand || view.connection.sndbuf_free < segment_len(view);
-        let work = Work { window: to_window_end(snd_una), unsent, at_hand, limited };
+        let full = view.connection.sndbuf_free < segment_len(view);
+        let limited = unsent > at_hand || full;
+        let work = Work { window: to_window_end(snd_una), unsent, at_hand, limited, full };
         Paths::new(list, view, &self.lanes, rules, work)
     }
 
@@ -179,6 +180,19 @@ impl Memory {
                 lane.spare.on_edge(edge, view.now, later);
             }
         }
+    }
+
+    /// Notes that a subflow counts `bytes` as lost.
+    pub(super) fn on_lost(
+        &mut self,
+        rules: &Rules,
+        view: &View<'_>,
+        subflow: SubflowId,
+        bytes: u64,
+    ) {
+        let once = view.subflow(subflow).filter(|_| rules.learning.once);
+        let repair = once.and_then(|it| it.srtt).unwrap_or_default();
+        self.lanes[subflow.index()].losses.on_lost(view.now, repair, bytes);
     }
 
     /// Notes the oldest segment of a subflow that is not acknowledged.

@@ -25,8 +25,8 @@ use burst::Burst;
 use estimate::{Copying, Estimate, Learning, Rules};
 use memory::Memory;
 use params::{
-    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP, PASSED,
-    PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
+    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP,
+    ONCE, PASSED, PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
 };
 use plait_base::{Span, SubflowId};
 
@@ -77,7 +77,7 @@ until it is repaired, less the time for which the window and the unsent data kee
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
 The segment saves the difference of the arrivals, or the time of its transmission on the main path if that is
 longer. If data waits for the window or the send buffer, a loss stops all of it, so only the time of the
-transmission counts. An untried path without a cost carries only copies (`probe`). If paths are remembered, slot begins with the
+transmission counts. Losses within a round trip are repaired together, so they count once (`once`). An untried path without a cost carries only copies (`probe`). If paths are remembered, slot begins with the
 rate of an earlier connection. Its first own sample replaces that rate.
 
 A receiver passes the data of a subflow on in the order of the subflow. So data behind a loss arrives with the
@@ -90,8 +90,8 @@ until that path has repaired the loss. It also waits if the retransmission arriv
 If slot cannot send new data, a copy displaces nothing. slot then copies segments that another path
 would deliver sooner. If less than a segment of unsent data fits the window, it also copies those whose acknowledgement is overdue by
 the RTT variation (`eager`). If no data is unsent, each path with room copies the first data that it has not
-carried (`hedge`). Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute.
-A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
+carried (`hedge`). Most data needs no such copies in advance. So each path carries at most `spare` megabytes of copies in a minute, and no more than `full`
+of them while the send buffer is full, because the application then has new data. A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
 saves time from when all data sent before it is acknowledged, and the original should have arrived, until the original
 is acknowledged. 2 ms, or the RTT variation if it is longer, and a delayed acknowledgement do not count.
 
@@ -107,7 +107,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
-        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD, SPARE, WITHIN,
+        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD, SPARE, WITHIN, FULL, ONCE,
     ],
     state: saved::NAMES,
     },
@@ -133,6 +133,7 @@ impl Slot {
             hedge: params.switch(&HEDGE),
             repair: params.switch(&REPAIR),
             spare: params.whole(&SPARE).saturating_mul(1_000_000),
+            full: params.whole(&FULL).saturating_mul(1_000_000),
         };
         let learning = Learning {
             lost: params.switch(&LOST),
@@ -140,6 +141,7 @@ impl Slot {
             queued: params.switch(&QUEUED),
             round: params.switch(&ROUND),
             held: params.switch(&HELD),
+            once: params.switch(&ONCE),
         };
         let rules = Rules {
             cap: params.switch(&CAP),
@@ -201,7 +203,7 @@ impl Scheduler for Slot {
         match notice {
             Notice::DataAck { new, .. } => memory.on_data_acked(view, new),
             Notice::Lost { subflow, range } => {
-                memory.lanes[subflow.index()].losses.on_lost(range.len());
+                memory.on_lost(rules, view, subflow, range.len());
                 if rules.learning.lost {
                     let repair = memory.repair(rules, view, subflow, range.len());
                     memory.flights.lost(view.now, range, subflow, repair);

@@ -156,3 +156,17 @@ pub(super) const ROUND: Param = Param {
     help: "the data of a round trip in which all segments waited in a queue limits the rate",
     clause: "ours",
 };
+pub(super) const FULL: Param = Param {
+    name: "full",
+    kind: ParamKind::Whole { min: 0, max: 1_000_000, default: 1 },
+    unit: "MB",
+    help: "as spare, while the send buffer is full: a copy then takes the place of data that the application is about to write",
+    clause: "ours",
+};
+pub(super) const ONCE: Param = Param {
+    name: "once",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "count losses within a round trip once, because they are repaired together",
+    clause: "ours",
+};

@@ -1,6 +1,6 @@
 //! The estimates of all paths, and the choices that compare them.
 
-use super::estimate::{Estimate, Moment, Rules, SOONER, bytes_in, time_for};
+use super::estimate::{Copying, Estimate, Moment, Rules, SOONER, bytes_in, time_for};
 use super::flights::Flight;
 use super::memory::Lane;
 use super::way::Way;
@@ -18,6 +18,8 @@ pub(super) struct Work {
     pub(super) at_hand: u64,
     /// Whether data waits for room in the receive window or the send buffer.
     pub(super) limited: bool,
+    /// Whether the send buffer is full.
+    pub(super) full: bool,
 }
 
 /// The estimates of all paths, in the order of arrival of a full segment.
@@ -289,6 +291,12 @@ impl<'p, 'a> Paths<'p, 'a> {
         let (new, sampled) = (self.iter(), self.iter());
         let new = new.filter(|it| it.view.srtt.is_none());
         new.chain(sampled.filter(|it| it.view.srtt.is_some())).filter(able)
+    }
+
+    /// Returns the bytes of copies in advance that a path may carry in a minute.
+    pub(super) fn hedge_budget(&self) -> u64 {
+        let Copying { spare, full, .. } = self.rules.copying;
+        if self.work.full { spare.min(full) } else { spare }
     }
 
     /// Returns a path with room that carries only copies because its rate is unknown.

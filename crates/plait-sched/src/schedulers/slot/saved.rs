@@ -25,6 +25,10 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("proven.ID", "1 if the path has carried the connection alone"),
     ("loss.ID.lost", "bytes that the path lost"),
     ("loss.ID.acked", "bytes that the path delivered"),
+    (
+        "loss.ID.repaired_ns",
+        "time before which a loss is repaired together with one that has counted",
+    ),
     ("progress.ID_ns", "latest progress of the path"),
     ("expects.ID_ns", "when the next acknowledgement should come"),
     ("started.ID_ns", "when the path was last idle"),
@@ -127,6 +131,7 @@ fn save_lane(names: &mut Names<'_>, id: usize, lane: &Lane) {
     names.begin(format_args!("loss.{id}"));
     names.write(".lost", losses.lost);
     names.write(".acked", losses.acked);
+    names.write(".repaired_ns", losses.repaired.as_nanos());
     names.begin(format_args!("progress.{id}"));
     names.write("_ns", progress.as_nanos());
     names.begin(format_args!("expects.{id}"));
@@ -251,6 +256,7 @@ pub(super) fn load(memory: &mut Memory, name: &str, value: f64) -> Option<()> {
             match parts.next()? {
                 "lost" => losses.lost = whole,
                 "acked" => losses.acked = whole,
+                "repaired_ns" => losses.repaired = Time::from_nanos(whole),
                 _ => return None,
             }
         }
