@@ -188,6 +188,12 @@ class Run(Report[_plait.RunReport]):
     # A run that was pickled has its document, and makes the rest when it is asked for.
     _recipe: tuple[str, bool, type[Scheduler] | None] | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and self._document == other._document
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     @cached_property
     def _inner(self) -> _plait.RunReport:  # type: ignore[override]
         text, events, scheduler = self._recipe or ("", False, None)

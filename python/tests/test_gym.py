@@ -75,6 +75,21 @@ def test_it_keeps_the_rules_of_gymnasium() -> None:
     check_env(env.unwrapped)
 
 
+@pytest.mark.parametrize("workload", ["download:2kB", "download:20kB", "upload:64kB"])
+def test_it_keeps_them_if_a_transfer_ends_before_a_second_subflow_joins(workload: str) -> None:
+    env = gymnasium.make(gym.ID, paths=["wifi:rate=20mbit,rtt=22ms", "lte:rate=8mbit,rtt=60ms"], workload=workload)
+    check_env(env.unwrapped)
+    runs = []
+    for seed in (1, 1, 2):
+        _, info = env.reset(seed=seed)
+        ended = False
+        while not ended:
+            _, _, terminated, truncated, info = env.step(info["action_mask"].argmax())
+            ended = terminated or truncated
+        runs.append(info["run"])
+    assert runs[0] == runs[1] != runs[2] and hash(runs[0]) == hash(runs[1]) and runs[0] != runs[0].digest
+
+
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
     env = gymnasium.make(gym.ID, paths=PATHS)
 
