@@ -11,6 +11,7 @@ first path later (RFC 8684 sections 3.1 and 3.2). plait dials it after 250 ms if
 
 import json
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import sys
 OTHER = {"loss", "outage", "jitter", "rate step", "shared bottleneck", "small rcvbuf", "small sndbuf"}
 DIAL_MS = 250
 PARTS = [0.01, 0.02, 0.04, 0.07] + [part / 20 for part in range(2, 22)]
+EXPECTED = "expected: files of `plait scoreboard --random N --schedulers slot --json --output FILE`"
 UNITS = {"ms": 1, "us": 0.001}
 
 
@@ -76,17 +78,30 @@ def shares(cell):
     curves = [sorted((times[at], done) for done, times in points) for at in range(len(points[0][1]))]
     join_after = min(2 * rtt_ms(next(value for key, value in kept if key == "--path")), DIAL_MS)
     (comparison,) = cell["comparisons"]
-    (took,) = comparison["values"].values()
+    took, *others = comparison["values"].values()
+    if others:
+        sys.exit(f"possible.py: cell {cell['number']} has several schedulers; {EXPECTED}")
     bests = [took, together(curves, size), together(curves, size, join_after, 1428 / 1448)]
     return [comparison["bound"] / best for best in bests]
 
 
+def cells_of(name):
+    """Returns the cells of a scoreboard in JSON."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            return json.load(file)["cells"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        sys.exit(f"possible.py: {name}: {error}; {EXPECTED}")
+
+
 def main():
-    cells = [cell for name in sys.argv[1:] for cell in json.load(open(name))["cells"]]
+    cells = [cell for name in sys.argv[1:] for cell in cells_of(name)]
     cells = [cell for cell in cells if "download" in cell["classes"] and not OTHER & set(cell["classes"])]
     cells = [cell for cell in cells if size_of(options(cell["command"])) >= 1_000_000]
     if not cells:
-        sys.exit("possible.py: no download of 1 MB or more; give files of `plait scoreboard --random N --json`")
+        sys.exit(f"possible.py: no download of 1 MB or more; {EXPECTED}")
+    if shutil.which("plait") is None:
+        sys.exit("possible.py: there is no `plait` on PATH; `make demo` builds target/release/plait")
     rows = []
     for cell in cells:
         rows.append(shares(cell))
