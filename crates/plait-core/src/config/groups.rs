@@ -116,8 +116,12 @@ pub struct Pacing {
     pub percent: u32,
     /// Segments that leave at once at most, and those that a new subflow sends without pacing.
     pub burst: u32,
+    /// The same after the first loss of a subflow, and from the start on a subflow that joins, if that is less
+    /// than `burst`. A long burst may have been the cause of the loss, and no initial window has shown what the
+    /// path of a join can hold.
+    pub small_burst: u32,
     /// Whether segments that acknowledgements clock out are not held: two for each that was delivered, and
-    /// at most `burst` at once, or the data of 1 ms if that is more. So pacing spreads only the burst after a
+    /// at most a burst at once, or the data of 1 ms if that is more. So pacing spreads only the burst after a
     /// stall, which may overrun a queue.
     pub ack_clocked: bool,
 }
@@ -125,10 +129,11 @@ pub struct Pacing {
 impl Pacing {
     /// Spreads the segments of a window over the round trip, as Linux does.
     pub const WINDOW: Pacing =
-        Pacing { start_percent: 200, percent: 120, burst: 10, ack_clocked: false };
-    /// Spreads only bursts that no acknowledgement clocks.
+        Pacing { start_percent: 200, percent: 120, burst: 10, small_burst: 10, ack_clocked: false };
+    /// Spreads only bursts that no acknowledgement clocks. The small burst is Max.Burst of SCTP (RFC 9260
+    /// section 16).
     pub const BURSTS: Pacing =
-        Pacing { start_percent: 200, percent: 200, burst: 20, ack_clocked: true };
+        Pacing { start_percent: 200, percent: 200, burst: 20, small_burst: 4, ack_clocked: true };
 
     /// Returns the pacing that a scheduler asks for.
     #[must_use]
@@ -258,8 +263,8 @@ pub struct BufferSizes {
     /// Largest send buffer in bytes. Holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
     /// Send buffer at the start, in bytes. If a writer waits for it while the congestion windows
-    /// are not full, it grows to twice their sum, up to `sndbuf`. If `None`, or not less than
-    /// `sndbuf`, the buffer is fixed.
+    /// are not full, it grows to twice what they carry in the longest round trip of a subflow, up to
+    /// `sndbuf`. If `None`, or not less than `sndbuf`, the buffer is fixed.
     pub sndbuf_first: Option<u64>,
     /// Buffers sized as in Linux; replaces the four sizes above. Writers then wait until a third of
     /// the send buffer is free. A reader that has read everything acknowledges a short segment at

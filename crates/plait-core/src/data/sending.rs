@@ -163,9 +163,9 @@ impl DataLevel {
         }
     }
 
-    /// Grows the send buffer for the sum of the congestion `windows`, at most to `most`.
-    pub(crate) fn expand_send_buffer(&mut self, windows: u64, most: u64) {
-        self.queue.expand(windows, most);
+    /// Grows the send buffer for the bytes `carried` in a round trip, at most to `most`.
+    pub(crate) fn expand_send_buffer(&mut self, carried: u64, most: u64) {
+        self.queue.expand(carried, most);
     }
 
     /// Notes when data of `subflow` was last acknowledged. A DATA_ACK is overdue.

@@ -6,6 +6,7 @@ use crate::data::send_queue::SendQueue;
 use crate::paths::Paths;
 use crate::tcp::subflow::Subflow;
 use crate::tcp::timer::Timer;
+use plait_base::Span;
 
 /// Room for data of the application.
 pub(crate) struct WriteRoom {
@@ -46,8 +47,7 @@ impl Write {
 
 /// Grows the send buffer, up to `largest`, if the congestion windows of the `open` subflows have
 /// more room than unsent data could fill (`tcp_should_expand_sndbuf` and `tcp_sndbuf_expand` of
-/// Linux). A larger buffer would not make full windows send more. A window in slow start counts half,
-/// because it may be twice of what its path can carry.
+/// Linux). A larger buffer would not make full windows send more.
 #[cold]
 fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow> + Clone, largest: u64) {
     let free = |it: &Subflow| {
@@ -57,11 +57,22 @@ fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow> + Cl
     if open.clone().map(free).sum::<u64>() <= data.queue().unsent() {
         return;
     }
-    let carried = |it: &Subflow| match it.sender().cc.in_slow_start() {
-        true => it.sender().cwnd() / 2,
-        false => it.sender().cwnd(),
+    data.expand_send_buffer(carried_in_longest_round_trip(open), largest);
+}
+
+/// Returns how much the `open` subflows carry while data makes the longest of their round trips (RFC 6182
+/// section 5.3). Without this room, the fast subflows stop when the slowest one repairs a loss. A window in slow
+/// start counts half, because it may be twice of what its path can carry.
+fn carried_in_longest_round_trip<'a>(open: impl Iterator<Item = &'a Subflow> + Clone) -> u64 {
+    let srtt = |it: &Subflow| it.sender().rtt.srtt().map_or(0, Span::as_nanos);
+    let longest = open.clone().map(srtt).max().unwrap_or(0);
+    let carried = |it: &Subflow| {
+        let cwnd = it.sender().cwnd();
+        let window = if it.sender().cc.in_slow_start() { cwnd / 2 } else { cwnd };
+        let carried = u128::from(window) * u128::from(longest) / u128::from(srtt(it).max(1));
+        if srtt(it) == 0 { window } else { u64::try_from(carried).unwrap_or(u64::MAX) }
     };
-    data.expand_send_buffer(open.map(carried).sum(), largest);
+    open.map(carried).fold(0, u64::saturating_add)
 }
 
 impl Paths {

@@ -48,6 +48,7 @@ impl Sender {
         let point = self.tx.nxt();
         let episode = self.rack.undo.then(|| Episode::new(now, timeout, point, frto));
         self.spurious_recovery.begin(episode);
+        self.limit_bursts();
     }
 
     /// Sets the window in fast recovery from the delivered bytes (RFC 6937). `kept` bytes were in

@@ -39,6 +39,8 @@ pub(crate) struct Pacer {
     credit: u64,
     /// Most of these.
     burst: u64,
+    /// Most of these after a loss.
+    small_burst: u64,
     release: Time,
     held: bool,
     /// Set if the controller sets the rate.
@@ -49,7 +51,15 @@ impl Pacer {
     /// Returns a pacer of segments with `mss` bytes.
     pub(crate) const fn new(settings: Pacing, mss: u64) -> Pacer {
         let burst = settings.burst as u64 * mss;
-        Pacer { settings, credit: burst, burst, release: Time::ZERO, held: false, rated: None }
+        Pacer {
+            settings,
+            credit: burst,
+            burst,
+            small_burst: settings.small_burst as u64 * mss,
+            release: Time::ZERO,
+            held: false,
+            rated: None,
+        }
     }
 
     /// Returns a pacer whose rate the controller sets.
@@ -65,6 +75,12 @@ impl Pacer {
     /// Returns true if the release time has not come.
     pub(crate) const fn is_held(&self) -> bool {
         self.held
+    }
+
+    /// Lets only small bursts leave at once from now on.
+    pub(super) fn limit_bursts(&mut self) {
+        self.burst = self.burst.min(self.small_burst);
+        self.credit = self.credit.min(self.burst);
     }
 
     /// Takes the credit for a sent segment of `len` bytes. Returns false if there is too little.
@@ -148,6 +164,22 @@ mod tests {
         pacer.release();
         // Idle time is not saved up.
         assert_eq!(pacer.on_sent(at(9_000_000), 1_448, 1_448_000), Some(at(10_000_000)));
+    }
+
+    #[test]
+    fn a_loss_leaves_small_bursts() {
+        let mut pacer = Pacer::new(Pacing { burst: 20, small_burst: 4, ..Pacing::BURSTS }, 1_000);
+        let paid = |pacer: &mut Pacer| (0..100).take_while(|_| pacer.pay(1_000)).count();
+        assert_eq!(paid(&mut pacer), 20);
+        pacer.on_acked(15_000, 1_000, || 0);
+        pacer.limit_bursts();
+        assert_eq!(paid(&mut pacer), 4);
+        pacer.on_acked(15_000, 1_000, || 0);
+        assert_eq!(paid(&mut pacer), 4);
+        // A burst that is smaller by its setting stays.
+        let mut pacer = Pacer::new(Pacing { burst: 2, ..Pacing::BURSTS }, 1_000);
+        pacer.limit_bursts();
+        assert_eq!(paid(&mut pacer), 2);
     }
 
     #[test]

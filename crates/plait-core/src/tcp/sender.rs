@@ -168,6 +168,13 @@ impl Sender {
         pacer.on_sent(now, range.len(), rate)
     }
 
+    /// Lets only small bursts leave at once from now on.
+    pub(super) fn limit_bursts(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.limit_bursts();
+        }
+    }
+
     /// Notes that `delivered` bytes were acknowledged. Returns true if pacing held segments and no longer does.
     #[inline(always)]
     pub(super) fn clock(&mut self, delivered: u64, mss: u64) -> bool {

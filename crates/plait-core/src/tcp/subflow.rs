@@ -76,6 +76,10 @@ pub(crate) struct Subflow {
 impl Subflow {
     pub(crate) fn new(new: NewSubflow, config: &Config) -> Subflow {
         let NewSubflow { id, address, state, syn, ssthresh, algorithm } = new;
+        let mut sender = Sender::new(config, ssthresh, algorithm, syn.negotiated.iss);
+        if syn.origin.join {
+            sender.limit_bursts();
+        }
         Subflow {
             id,
             address,
@@ -84,7 +88,7 @@ impl Subflow {
             negotiated: syn.negotiated,
             handshake: Some(Box::new(syn.handshake)),
             status: SubflowStatus::default(),
-            sender: Sender::new(config, ssthresh, algorithm, syn.negotiated.iss),
+            sender,
             rx: Receiver::new(
                 if config.delayed_ack { Config::QUICK_ACKS } else { u32::MAX },
                 config.most_held(),

@@ -109,3 +109,40 @@ fn retransmissions_are_paced() {
     s.until(s.now + Span::from_millis(15));
     s.expect(want(0, PSH).seq(1 + FULL));
 }
+
+/// `--pacing bursts`: a subflow that joins sends four segments of its initial window at once. The next one sets
+/// the time of the others: at twice the window in each round trip of 20 ms, one a millisecond.
+#[test]
+fn a_join_spreads_its_initial_window() {
+    let bursts = Some(Pacing::BURSTS);
+    let mut s = Script::open_server(multipath().with(|it| it.window.pacing = bursts), 2);
+    s.write(100 * u64::from(MSS));
+    assert_eq!(s.lose_all(), 10 + 4 + 1);
+    for _ in 0..5 {
+        s.after(1);
+        s.expect(want(1, PSH));
+        s.expect_nothing();
+    }
+    s.after(5);
+    s.expect_nothing();
+}
+
+/// `--pacing bursts`: before its first loss, the first subflow sends a whole window of 12 segments at once. After
+/// that it sends four, and one that sets the time of the next.
+#[test]
+fn a_loss_shortens_bursts() {
+    let bursts = Some(Pacing::BURSTS);
+    for (lossy, at_once) in [(false, 12), (true, 5)] {
+        let mut s = Script::open_server(plain().with(|it| it.window.pacing = bursts), 1);
+        s.write(1_000 * u64::from(FULL));
+        assert_eq!(s.lose_all(), 10);
+        s.after(20);
+        if lossy {
+            s.send(s.tx(0).sack(&[(1 + FULL, 1 + 10 * FULL)]));
+            s.after(20);
+            assert!(s.lose_all() > 0, "the first segment again, and what the window has room for");
+        }
+        s.ack(0, 1 + 10 * FULL, 0);
+        assert_eq!(s.lose_all(), at_once, "lossy: {lossy}");
+    }
+}

@@ -90,6 +90,26 @@ fn a_send_buffer_grows_if_a_writer_waits() {
     assert_eq!(accepted(Some(limit), 1 << 20, false), (16_000, 22_000));
 }
 
+/// A send buffer holds what all windows carry in the longest round trip, twice (RFC 6182 section 5.3): here a
+/// window of 11 segments each 20 ms and one of 10 segments each 80 ms.
+#[test]
+fn a_send_buffer_holds_the_longest_round_trip() {
+    let config = multipath().with(|it| {
+        (it.buffers.sndbuf_first, it.buffers.sndbuf) = (Some(16_000), 1 << 20);
+        it.window.ssthresh = Some(10 * u64::from(MSS));
+    });
+    let mut s = Script::server(spec(config, 2, None));
+    s.establish(1, 20);
+    s.join(1, 80, false);
+    s.write(1 << 20);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 16_000);
+    s.lose_all();
+    s.after(20);
+    s.ack(0, 1 + 10 * MSS, 1 + 10 * u64::from(MSS));
+    s.write(1 << 20);
+    assert_eq!(s.endpoint.unacked(s.id).unwrap(), 2 * (4 * 11 + 10) * u64::from(MSS));
+}
+
 /// R74: a sender does not fill a small window with small segments. It sends a full segment or the
 /// rest of the data.
 #[test]

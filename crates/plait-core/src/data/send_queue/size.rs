@@ -20,9 +20,9 @@ impl SendQueue {
         self.size
     }
 
-    /// Grows the send buffer to twice the congestion `windows`, at most to `most`. It never shrinks.
-    pub(crate) fn expand(&mut self, windows: u64, most: u64) {
-        self.size = self.size.max(windows.saturating_mul(2).min(most));
+    /// Grows the send buffer to twice the bytes `carried` in a round trip, at most to `most`. It never shrinks.
+    pub(crate) fn expand(&mut self, carried: u64, most: u64) {
+        self.size = self.size.max(carried.saturating_mul(2).min(most));
     }
 
     /// Returns the sizes of the send buffers, if they are counted in memory.
