@@ -116,9 +116,8 @@ pub struct Pacing {
     pub percent: u32,
     /// Segments that leave at once at most, and those that a new subflow sends without pacing.
     pub burst: u32,
-    /// The same after the first loss of a subflow, and from the start on a subflow that joins, if that is less
-    /// than `burst`. A long burst may have been the cause of the loss, and no initial window has shown what the
-    /// path of a join can hold.
+    /// The same limit after the first loss of a subflow, and for a subflow that joins. A limit above `burst` has
+    /// no effect. A long burst may have caused the loss, and the queue of a new path is unknown.
     pub small_burst: u32,
     /// Whether segments that acknowledgements clock out are not held: two for each that was delivered, and
     /// at most a burst at once, or the data of 1 ms if that is more. So pacing spreads only the burst after a
@@ -263,7 +262,7 @@ pub struct BufferSizes {
     /// Largest send buffer in bytes. Holds bytes until they are DATA_ACKed.
     pub sndbuf: u64,
     /// Send buffer at the start, in bytes. If a writer waits for it while the congestion windows
-    /// are not full, it grows to twice what they carry in the longest round trip of a subflow, up to
+    /// are not full, it grows to twice the data that they carry in the longest RTT of a subflow, up to
     /// `sndbuf`. If `None`, or not less than `sndbuf`, the buffer is fixed.
     pub sndbuf_first: Option<u64>,
     /// Buffers sized as in Linux; replaces the four sizes above. Writers then wait until a third of

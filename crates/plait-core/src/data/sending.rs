@@ -163,7 +163,7 @@ impl DataLevel {
         }
     }
 
-    /// Grows the send buffer for the bytes `carried` in a round trip, at most to `most`.
+    /// Grows the send buffer to twice the bytes `carried` in the longest RTT, at most to `most`.
     pub(crate) fn expand_send_buffer(&mut self, carried: u64, most: u64) {
         self.queue.expand(carried, most);
     }

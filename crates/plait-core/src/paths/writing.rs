@@ -57,20 +57,22 @@ fn expand<'a>(data: &mut DataLevel, open: impl Iterator<Item = &'a Subflow> + Cl
     if open.clone().map(free).sum::<u64>() <= data.queue().unsent() {
         return;
     }
-    data.expand_send_buffer(carried_in_longest_round_trip(open), largest);
+    data.expand_send_buffer(carried_in_longest_rtt(open), largest);
 }
 
-/// Returns how much the `open` subflows carry while data makes the longest of their round trips (RFC 6182
-/// section 5.3). Without this room, the fast subflows stop when the slowest one repairs a loss. A window in slow
-/// start counts half, because it may be twice of what its path can carry.
-fn carried_in_longest_round_trip<'a>(open: impl Iterator<Item = &'a Subflow> + Clone) -> u64 {
-    let srtt = |it: &Subflow| it.sender().rtt.srtt().map_or(0, Span::as_nanos);
-    let longest = open.clone().map(srtt).max().unwrap_or(0);
+/// Returns the bytes that the `open` subflows carry in the longest of their RTTs (RFC 6182 section 5.3). With
+/// a smaller send buffer, the fast subflows stop while the slowest one repairs a loss. A window in slow start
+/// counts half, because it may be twice the capacity of its path.
+fn carried_in_longest_rtt<'a>(open: impl Iterator<Item = &'a Subflow> + Clone) -> u64 {
+    let srtt = |it: &Subflow| it.sender().rtt.srtt().filter(|srtt| *srtt > Span::ZERO);
+    let longest = open.clone().filter_map(srtt).max();
     let carried = |it: &Subflow| {
         let cwnd = it.sender().cwnd();
         let window = if it.sender().cc.in_slow_start() { cwnd / 2 } else { cwnd };
-        let carried = u128::from(window) * u128::from(longest) / u128::from(srtt(it).max(1));
-        if srtt(it) == 0 { window } else { u64::try_from(carried).unwrap_or(u64::MAX) }
+        let (Some(srtt), Some(longest)) = (srtt(it), longest) else { return window };
+        let carried =
+            u128::from(window) * u128::from(longest.as_nanos()) / u128::from(srtt.as_nanos());
+        u64::try_from(carried).unwrap_or(u64::MAX)
     };
     open.map(carried).fold(0, u64::saturating_add)
 }

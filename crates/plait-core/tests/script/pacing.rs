@@ -127,22 +127,29 @@ fn a_join_spreads_its_initial_window() {
     s.expect_nothing();
 }
 
-/// `--pacing bursts`: before its first loss, the first subflow sends a whole window of 12 segments at once. After
-/// that it sends four, and one that sets the time of the next.
+/// `--pacing bursts`: the first subflow sends 20 segments of its window at once, and four after its first loss.
+/// One more segment sets the time of the next. The loss halves the window of 20 segments, so it has room for more.
 #[test]
 fn a_loss_shortens_bursts() {
     let bursts = Some(Pacing::BURSTS);
-    for (lossy, at_once) in [(false, 12), (true, 5)] {
+    for (lossy, at_once) in [(false, 20 + 1), (true, 4 + 1)] {
         let mut s = Script::open_server(plain().with(|it| it.window.pacing = bursts), 1);
         s.write(1_000 * u64::from(FULL));
         assert_eq!(s.lose_all(), 10);
         s.after(20);
-        if lossy {
-            s.send(s.tx(0).sack(&[(1 + FULL, 1 + 10 * FULL)]));
-            s.after(20);
-            assert!(s.lose_all() > 0, "the first segment again, and what the window has room for");
+        for segment in 1..=10 {
+            s.ack(0, 1 + segment * FULL, 0);
         }
-        s.ack(0, 1 + 10 * FULL, 0);
+        assert_eq!(s.lose_all(), 20);
+        s.after(20);
+        let mut new = 0;
+        if lossy {
+            s.send(s.tx(0).ack(1 + 10 * FULL).sack(&[(1 + 11 * FULL, 1 + 30 * FULL)]));
+            s.expect(want(0, PSH).seq(1 + 10 * FULL));
+            s.after(20);
+            new = s.lose_all();
+        }
+        s.ack(0, 1 + (30 + new as u32) * FULL, 0);
         assert_eq!(s.lose_all(), at_once, "lossy: {lossy}");
     }
 }

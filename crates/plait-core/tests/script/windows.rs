@@ -90,10 +90,10 @@ fn a_send_buffer_grows_if_a_writer_waits() {
     assert_eq!(accepted(Some(limit), 1 << 20, false), (16_000, 22_000));
 }
 
-/// A send buffer holds what all windows carry in the longest round trip, twice (RFC 6182 section 5.3): here a
-/// window of 11 segments each 20 ms and one of 10 segments each 80 ms.
+/// A send buffer grows to twice the data that all windows carry in the longest RTT (RFC 6182 section 5.3). One
+/// subflow has a window of 11 segments and 20 ms, the other one 10 segments and 80 ms.
 #[test]
-fn a_send_buffer_holds_the_longest_round_trip() {
+fn a_send_buffer_holds_the_longest_rtt() {
     let config = multipath().with(|it| {
         (it.buffers.sndbuf_first, it.buffers.sndbuf) = (Some(16_000), 1 << 20);
         it.window.ssthresh = Some(10 * u64::from(MSS));

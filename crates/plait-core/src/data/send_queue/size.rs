@@ -20,7 +20,7 @@ impl SendQueue {
         self.size
     }
 
-    /// Grows the send buffer to twice the bytes `carried` in a round trip, at most to `most`. It never shrinks.
+    /// Grows the send buffer to twice the bytes `carried` in the longest RTT, at most to `most`. It never shrinks.
     pub(crate) fn expand(&mut self, carried: u64, most: u64) {
         self.size = self.size.max(carried.saturating_mul(2).min(most));
     }
