@@ -5,7 +5,7 @@ use super::memory::Lane;
 use super::paths::Work;
 use super::rate::{MAX_HELD_BACK, RateSource};
 use crate::SubflowView;
-use plait_base::{Span, SubflowId, SubflowSet, Time};
+use plait_base::{Span, SubflowSet, Time};
 
 /// Time beyond twice the RTT variation after which an acknowledgement counts as overdue.
 const OVERDUE: Span = Span::from_millis(10);
@@ -117,25 +117,43 @@ pub(super) struct Estimate<'a> {
     pub(super) min_rtt: Span,
     /// Bytes a second that the path is expected to carry.
     pub(super) pace: u64,
-    /// The least wait in its queue.
-    wait: Span,
-    /// Time from its queue to the receiver.
-    beyond: Span,
+    queue: Queue,
     /// Time since the path last made progress, if it is longer than its RTT variation allows.
     pub(super) overdue: Span,
     /// Time until a full segment arrives.
     pub(super) arrival: Span,
     /// Length of a full segment.
     segment: u64,
-    /// Bytes sent since the path was last empty, if that was within a round trip. Otherwise the data that it holds.
-    sent: u64,
-    /// Time for which that data has left the queue.
-    leaving: Span,
     pub(super) main: bool,
     pub(super) source: RateSource,
     pub(super) losses: LossShare,
     /// Whether its rate is known, or it has delivered enough data without one.
     pub(super) tried: bool,
+}
+
+/// The queue of a path.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    /// The least wait in it.
+    wait: Span,
+    /// Time from it to the receiver.
+    beyond: Span,
+    /// Bytes sent since the path was last empty, if that was within a round trip. Otherwise the data that it holds.
+    sent: u64,
+    /// Time for which that data has left.
+    leaving: Span,
+}
+
+impl Queue {
+    /// Returns the time until the last of `sent` bytes arrives, counted from the start of the queue, if data leaves
+    /// at `rate` bytes a second; zero is unknown.
+    #[inline]
+    fn arrives_after(&self, sent: u64, rate: u64) -> Span {
+        if rate == 0 {
+            return self.beyond + self.wait;
+        }
+        self.beyond + self.wait.max(time_for(sent, rate).minus(self.leaving))
+    }
 }
 
 /// Returns the bytes that a rate of bytes a second gives in `span`.
@@ -148,21 +166,20 @@ fn rate_of(bytes: u64, span: Span) -> u64 {
     bytes.saturating_mul(1_000_000) / span.as_micros().max(1)
 }
 
+/// Returns the bytes a second that the window of a subflow allows.
+fn window_pace(view: &SubflowView, min_rtt: Span) -> u64 {
+    rate_of(view.cwnd.min(view.cap), view.srtt.unwrap_or(min_rtt))
+}
+
 /// Returns the time that `bytes` take at a rate of bytes a second.
 pub(super) fn time_for(bytes: u64, rate: u64) -> Span {
     Span::from_nanos(bytes.saturating_mul(1_000_000_000) / rate.max(1))
 }
 
 impl<'a> Estimate<'a> {
-    /// Puts the estimate of a path into `place`.
+    /// Estimates a path.
     #[inline(always)]
-    pub(super) fn put(
-        place: &mut Option<Estimate<'a>>,
-        view: &'a SubflowView,
-        lanes: &[Lane; SubflowId::MAX],
-        moment: &Moment<'_>,
-    ) {
-        let Some(lane) = lanes.get(view.id.index()) else { return };
+    pub(super) fn new(view: &'a SubflowView, lane: &Lane, moment: &Moment<'_>) -> Estimate<'a> {
         let Moment { now, mss, backlog, .. } = *moment;
         let (rate, source, losses) = (lane.rate.rate(), lane.rate.source, lane.losses);
         let own = view.min_rtt.or(view.srtt);
@@ -182,47 +199,41 @@ impl<'a> Estimate<'a> {
                 wait = view.last_rtt.unwrap_or_default().minus(min_rtt + lane.held + age);
             }
         }
-        let estimate = place.insert(Estimate {
+        let (mut sent, mut leaving) = (view.inflight.saturating_add(view.queued), min_rtt);
+        let (mut pace, mut opens) = (rate, Span::ZERO);
+        if rate == 0 {
+            if view.srtt.is_some() {
+                pace = window_pace(view, min_rtt);
+            }
+            wait = wait.max(srtt.minus(min_rtt));
+        } else if backlog && let Some(age) = lane.backlog.age(now, rate, min_rtt) {
+            // The segment waits for the data sent since the queue began. The minimum RTT includes the transmission
+            // of a segment, unless the path is thin.
+            let includes = bytes_in(rate, min_rtt) >= mss;
+            (sent, leaving) = (lane.backlog.bytes, age);
+            sent = sent.saturating_sub(if includes { mss } else { 0 });
+            if view.room() < mss {
+                // The first acknowledgement of this data makes room.
+                opens = min_rtt.minus(age) + min_rtt.over(2);
+            }
+        }
+        let queue = Queue { wait, beyond: min_rtt.over(2) + overdue, sent, leaving };
+        let arrival = queue.arrives_after(sent.saturating_add(mss), rate).max(opens);
+        let tried = source.is_known() || lane.proven || losses.acked >= TRIED_SEGMENTS * mss;
+        let segment = mss;
+        Estimate {
             view,
             rate,
             min_rtt,
-            pace: rate,
-            wait,
-            beyond: min_rtt.over(2) + overdue,
+            pace,
+            queue,
             overdue,
-            arrival: Span::ZERO,
-            segment: mss,
-            sent: view.inflight.saturating_add(view.queued),
-            leaving: min_rtt,
+            arrival,
+            segment,
             main: false,
             source,
             losses,
-            tried: source.is_known() || lane.proven || losses.acked >= TRIED_SEGMENTS * mss,
-        });
-        if rate == 0 {
-            if view.srtt.is_some() {
-                estimate.pace = estimate.window_pace();
-            }
-            estimate.wait = wait.max(srtt.minus(min_rtt));
-            estimate.arrival = estimate.beyond + estimate.wait;
-        } else if backlog && let Some(age) = lane.backlog.age(now, rate, min_rtt) {
-            estimate.join_queue(lane.backlog.bytes, age);
-        } else {
-            estimate.arrival = estimate.arrives_after(estimate.sent.saturating_add(mss));
-        }
-    }
-
-    /// Sets the time until a full segment arrives. The path has had a queue for the time `age`, and the segment
-    /// waits for the `bytes` sent since then.
-    fn join_queue(&mut self, bytes: u64, age: Span) {
-        // The minimum RTT includes the transmission of a segment, unless the path is thin.
-        let includes = bytes_in(self.rate, self.min_rtt) >= self.segment;
-        self.sent = if includes { bytes.saturating_sub(self.segment) } else { bytes };
-        self.leaving = age;
-        self.arrival = self.arrives_after(self.sent.saturating_add(self.segment));
-        if self.view.room() < self.segment {
-            // The first acknowledgement of this data makes room.
-            self.arrival = self.arrival.max(self.min_rtt.minus(age) + self.min_rtt.over(2));
+            tried,
         }
     }
 
@@ -243,15 +254,8 @@ impl<'a> Estimate<'a> {
 
     /// Returns the time until the last of `held` bytes arrives, if the path holds these.
     pub(super) fn arrives_behind(&self, held: u64) -> Span {
-        self.arrives_after(held.saturating_add(self.sent).saturating_sub(self.held_with(0)))
-    }
-
-    /// Returns the time until the last of `sent` bytes arrives, counted from the start of the queue.
-    fn arrives_after(&self, sent: u64) -> Span {
-        if self.rate == 0 {
-            return self.beyond + self.wait;
-        }
-        self.beyond + self.wait.max(time_for(sent, self.rate).minus(self.leaving))
+        let sent = held.saturating_add(self.queue.sent).saturating_sub(self.held_with(0));
+        self.queue.arrives_after(sent, self.rate)
     }
 
     /// Returns the bytes that the path delivers before `time` from now on, ahead of other data sent now.
@@ -307,8 +311,7 @@ impl<'a> Estimate<'a> {
 
     /// Returns the bytes a second that the window allows.
     fn window_pace(&self) -> u64 {
-        let window = self.view.cwnd.min(self.view.cap);
-        rate_of(window, self.view.srtt.unwrap_or(self.min_rtt))
+        window_pace(self.view, self.min_rtt)
     }
 
     /// Returns true if the time that a segment saves on this path is worth the risk: the delay until a loss
@@ -346,7 +349,7 @@ impl<'a> Estimate<'a> {
 
     /// Returns true if the data in flight shows no queue.
     pub(super) fn is_empty(&self) -> bool {
-        self.leaving == self.min_rtt && self.held_with(0) <= bytes_in(self.rate, self.min_rtt)
+        self.queue.leaving == self.min_rtt && self.held_with(0) <= bytes_in(self.rate, self.min_rtt)
     }
 
     /// Returns true if the path holds as much as its rate needs without a queue.

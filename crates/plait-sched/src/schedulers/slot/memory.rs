@@ -5,7 +5,7 @@ use super::burst::Burst;
 use super::estimate::{Estimate, Rules, time_for};
 use super::flights::{Flight, Flights};
 use super::loss::LossShare;
-use super::paths::{Paths, Work};
+use super::paths::{Estimates, Paths, Work};
 use super::rate::{MAX_HELD_BACK, RateFilter, Step};
 use super::spare::{Busy, Spare};
 use super::way::Retransmission;
@@ -67,13 +67,13 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Returns the candidates of the view, in the places of `list`.
+    /// Returns the candidates of the view, in `list`.
     #[inline(always)]
     pub(super) fn paths<'p, 'a>(
         &self,
         rules: &'p Rules,
         view: &View<'a>,
-        list: &'p mut [Option<Estimate<'a>>],
+        list: &'p mut Estimates<'a>,
     ) -> Paths<'p, 'a> {
         let ConnectionView { snd_una, snd_nxt, wnd_end, unsent, .. } = view.connection;
         let to_window_end = |from: Dsn| wnd_end.get().saturating_sub(from.get());
@@ -102,7 +102,7 @@ impl Memory {
     /// Notes the sent segments that have no prediction. A lone subflow needs none, so its segments are
     /// noted when a second one begins.
     pub(super) fn catch_up(&mut self, rules: &Rules, view: &View<'_>) {
-        let mut list = [None; SubflowId::MAX];
+        let mut list = Estimates::new();
         let paths = self.paths(rules, view, &mut list);
         let ConnectionView { snd_una, snd_nxt, .. } = view.connection;
         let mss = segment_len(view);
@@ -149,7 +149,7 @@ impl Memory {
         if !rules.copying.repair {
             return None;
         }
-        let mut list = [None; SubflowId::MAX];
+        let mut list = Estimates::new();
         let paths = self.paths(rules, view, &mut list);
         let path = paths.iter().find(|it| it.view.id == subflow)?;
         Some(Retransmission { arrival: path.arrives_in(len), duration: time_for(len, path.pace) })

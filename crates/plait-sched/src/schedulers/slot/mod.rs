@@ -21,14 +21,15 @@ use crate::rules::{self, Task};
 use crate::state;
 use crate::{About, Decision, Entry, Needs, Notice, Outcome, Params, Scheduler, View, WhenFull};
 use alloc::boxed::Box;
+use arrayvec::ArrayVec;
 use burst::Burst;
-use estimate::{Copying, Estimate, Learning, Rules};
+use estimate::{Copying, Learning, Rules};
 use memory::Memory;
 use params::{
     BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP,
     ONCE, PASSED, PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
 };
-use plait_base::{Span, SubflowId};
+use plait_base::Span;
 
 /// The scheduler's entry in the registry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -170,7 +171,7 @@ impl Scheduler for Slot {
         let task = rules::task(view);
         if let Some(decision) = self.memory.burst.and_then(|it| it.next(view, task)) {
             if out.explain {
-                self.memory.paths(&self.rules, view, &mut [None; SubflowId::MAX]).explain(out);
+                self.memory.paths(&self.rules, view, &mut ArrayVec::new()).explain(out);
             }
             return decision;
         }
@@ -179,19 +180,8 @@ impl Scheduler for Slot {
         {
             return self.memory.settled(view, decision);
         }
-        // Most connections have two paths. Eight places would cost a third of the decision.
-        let (mut two, mut all);
-        let list: &mut [Option<Estimate<'_>>] = match view.subflows.len() {
-            0..=2 => {
-                two = [None; 2];
-                &mut two
-            }
-            _ => {
-                all = [None; SubflowId::MAX];
-                &mut all
-            }
-        };
-        let paths = self.memory.paths(&self.rules, view, list);
+        let mut list = ArrayVec::new();
+        let paths = self.memory.paths(&self.rules, view, &mut list);
         self.memory.choose(view, &paths, task, out)
     }
 

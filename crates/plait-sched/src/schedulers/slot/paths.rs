@@ -6,6 +6,7 @@ use super::memory::Lane;
 use super::way::Way;
 use crate::rules::segment_len;
 use crate::{Outcome, View};
+use arrayvec::ArrayVec;
 use plait_base::{Span, SubflowId, SubflowSet, Time};
 
 /// What the connection may send.
@@ -22,10 +23,13 @@ pub(super) struct Work {
     pub(super) full: bool,
 }
 
+/// A place for the estimate of each subflow.
+pub(super) type Estimates<'a> = ArrayVec<Estimate<'a>, { SubflowId::MAX }>;
+
 /// The estimates of all paths, in the order of arrival of a full segment.
 #[derive(Debug)]
 pub(super) struct Paths<'p, 'a> {
-    list: &'p [Option<Estimate<'a>>],
+    list: &'p [Estimate<'a>],
     /// Their subflows.
     candidates: SubflowSet,
     now: Time,
@@ -69,15 +73,10 @@ impl Calms {
 }
 
 /// Sorts by arrival.
-fn sort(paths: &mut [Option<Estimate<'_>>], main: usize, doubts: bool) {
-    let varies = match paths.get(main) {
-        Some(Some(main)) => main.view.rttvar,
-        _ => Span::ZERO,
-    };
-    let key = |path: &Option<Estimate<'_>>| match path {
-        Some(path) if doubts && !path.main => path.arrival + path.view.rttvar.max(varies),
-        Some(path) => path.arrival,
-        None => Span::MAX,
+fn sort(paths: &mut [Estimate<'_>], varies: Span, doubts: bool) {
+    let key = |path: &Estimate<'_>| match doubts && !path.main {
+        true => path.arrival + path.view.rttvar.max(varies),
+        false => path.arrival,
     };
     match paths {
         [_] => {}
@@ -88,11 +87,10 @@ fn sort(paths: &mut [Option<Estimate<'_>>], main: usize, doubts: bool) {
 }
 
 impl<'p, 'a> Paths<'p, 'a> {
-    /// Estimates each candidate of the view, in the places of `list`. There are as many places as subflows
-    /// or more.
+    /// Estimates each candidate of the view, in the empty `list`.
     #[inline(always)]
     pub(super) fn new(
-        list: &'p mut [Option<Estimate<'a>>],
+        list: &'p mut Estimates<'a>,
         view: &View<'a>,
         lanes: &[Lane; SubflowId::MAX],
         rules: &'p Rules,
@@ -102,27 +100,28 @@ impl<'p, 'a> Paths<'p, 'a> {
         let subflows = view.subflows;
         let moment = Moment { now, mss, backlog: rules.backlog, candidates, subflows };
         // The main path has the largest pace of those that are tried.
-        let (mut count, mut main, mut most, mut any_tried) = (0, 0, 0, false);
+        let (mut main, mut most, mut any_tried) = (0, 0, false);
         for subflow in view.subflows {
             if !candidates.contains(subflow.id) {
                 continue;
             }
-            let Some(place) = list.get_mut(count) else { continue };
-            Estimate::put(place, subflow, lanes, &moment);
-            if let Some(path) = place {
-                let tried = path.tried || !rules.probe;
-                let pace = if rules.within { path.pace_within(work.window) } else { path.pace };
-                if tried & !any_tried || (tried == any_tried && pace > most) {
-                    (main, most, any_tried) = (count, pace, tried);
-                }
-                count += 1;
+            let Some(lane) = lanes.get(subflow.id.index()) else { continue };
+            if list.is_full() {
+                break;
             }
+            let path = Estimate::new(subflow, lane, &moment);
+            let tried = path.tried || !rules.probe;
+            let pace = if rules.within { path.pace_within(work.window) } else { path.pace };
+            if tried & !any_tried || (tried == any_tried && pace > most) {
+                (main, most, any_tried) = (list.len(), pace, tried);
+            }
+            list.push(path);
         }
-        let list = &mut list[..count];
-        if let Some(Some(main)) = list.get_mut(main) {
+        if let Some(main) = list.get_mut(main) {
             main.main = true;
+            let varies = main.view.rttvar;
+            sort(list, varies, rules.doubt);
         }
-        sort(list, main, rules.doubt);
         Paths { list, candidates, now, mss, rules, work }
     }
 
@@ -157,7 +156,7 @@ impl<'p, 'a> Paths<'p, 'a> {
 
     /// Returns the paths; a full segment arrives first on the one in front.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Estimate<'a>> {
-        self.list.iter().flatten()
+        self.list.iter()
     }
 
     /// Writes the numbers behind a decision.
@@ -180,12 +179,12 @@ impl<'p, 'a> Paths<'p, 'a> {
         len: u64,
     ) -> Option<(&Estimate<'a>, u64)> {
         let (before, rest) = self.list.split_at_checked(at)?;
-        let path = rest.first()?.as_ref()?;
+        let path = rest.first()?;
         if !self.has_room(path, view, len) || !self.is_worth(path) {
             return None;
         }
         let mut ahead: u64 = 0;
-        for other in before.iter().flatten() {
+        for other in before {
             if self.is_worth(other) {
                 let delivers = other.delivers(path.arrival, self.mss, self.rules.growth);
                 ahead = ahead.saturating_add(delivers);
