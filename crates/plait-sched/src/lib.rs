@@ -150,15 +150,28 @@ pub struct Needs {
     pub when_full: WhenFull,
     /// [`SubflowView::pacing_rate`]. It costs a division.
     pub pacing_rate: bool,
+    /// Reinjections of data that another live subflow carries as a copy. TCP delivers that copy, so a scheduler that
+    /// sends copies needs none.
+    pub reinjected_copies: bool,
 }
 
 impl Needs {
     /// All calls and values, except the notice for each acknowledgement.
-    pub const ALL: Needs =
-        Needs { data_acks: true, acks: false, when_full: WhenFull::Always, pacing_rate: true };
-    /// Only the windows and RTTs of the view.
-    pub const LEAST: Needs =
-        Needs { data_acks: false, acks: false, when_full: WhenFull::Never, pacing_rate: false };
+    pub const ALL: Needs = Needs {
+        data_acks: true,
+        acks: false,
+        when_full: WhenFull::Always,
+        pacing_rate: true,
+        reinjected_copies: true,
+    };
+    /// Only the windows and RTTs of the view, and all reinjections.
+    pub const LEAST: Needs = Needs {
+        data_acks: false,
+        acks: false,
+        when_full: WhenFull::Never,
+        pacing_rate: false,
+        reinjected_copies: true,
+    };
 }
 
 /// A packet scheduler.

@@ -16,4 +16,5 @@ mod price;
 mod references;
 mod rules;
 mod slot;
+mod slot_stalls;
 mod sttf;

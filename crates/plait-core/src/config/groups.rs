@@ -119,9 +119,9 @@ pub struct Pacing {
     /// The same limit after the first loss of a subflow, and for a subflow that joins. A limit above `burst` has
     /// no effect. A long burst may have caused the loss, and the queue of a new path is unknown.
     pub small_burst: u32,
-    /// Whether segments that acknowledgements clock out are not held: two for each that was delivered, and
-    /// at most a burst at once, or the data of 1 ms if that is more. So pacing spreads only the burst after a
-    /// stall, which may overrun a queue.
+    /// Whether segments that acknowledgements clock out are not held: one for each that was delivered, or two in slow
+    /// start. At most a burst leaves at once, or the data of 1 ms if that is more. So pacing spreads only the burst
+    /// after a stall, which may overrun a queue.
     pub ack_clocked: bool,
 }
 

@@ -158,11 +158,14 @@ impl Connection {
         paths.on_gone(&mut parts);
     }
 
-    /// Queues all unacknowledged data of a subflow for reinjection.
+    /// Queues the unacknowledged data of a subflow for reinjection, if the scheduler needs it without the data that
+    /// other live subflows carry.
     fn reinject_outstanding(&mut self, id: SubflowId) {
         if !self.data.falls_back() {
+            let mut carriers = self.scheduling.trusted_with_copies(&self.paths);
+            carriers.remove(id);
             for sent in self.paths.subflow(id).sender().tx.iter() {
-                self.data.reinject(sent.data());
+                self.data.reinject(sent.data(), carriers);
             }
             self.scheduling.wake();
         }

@@ -382,8 +382,8 @@ impl SendQueue {
         }
     }
 
-    /// Queues the sent and not DATA_ACKed part of `range` for reinjection.
-    pub(crate) fn queue_reinjection(&mut self, range: DataRange) {
+    /// Queues the sent and not DATA_ACKed part of `range` for reinjection, without data that one of `carriers` carries.
+    pub(crate) fn queue_reinjection(&mut self, range: DataRange, carriers: SubflowSet) {
         let range = range.intersect(DataRange::new(self.una, self.nxt));
         if range.is_empty() {
             return;
@@ -391,8 +391,10 @@ impl SendQueue {
         // Gaps in the sent data (data left for another subflow) are not reinjected.
         let mut at = self.index_above(range.start);
         while let Some(sent) = self.sent.get(at).filter(|sent| sent.range.start < range.end) {
-            let repeats = self.repeats.get_or_insert_default();
-            repeats.reinject.insert(sent.range.intersect(range));
+            if sent.carried.0 & carriers.0 == 0 {
+                let repeats = self.repeats.get_or_insert_default();
+                repeats.reinject.insert(sent.range.intersect(range));
+            }
             at += 1;
         }
     }
@@ -560,9 +562,9 @@ mod tests {
         for _ in 0..3 {
             queue.take_new(0, 100, FAST);
         }
-        queue.queue_reinjection(DataRange::between(200, 300));
-        queue.queue_reinjection(DataRange::between(0, 100));
-        queue.queue_reinjection(DataRange::between(0, 100));
+        queue.queue_reinjection(DataRange::between(200, 300), SubflowSet::EMPTY);
+        queue.queue_reinjection(DataRange::between(0, 100), SubflowSet::EMPTY);
+        queue.queue_reinjection(DataRange::between(0, 100), SubflowSet::EMPTY);
         assert_eq!(
             queue.next_reinjection().map(|sent| sent.range),
             Some(DataRange::between(0, 100))

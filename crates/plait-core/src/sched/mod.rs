@@ -231,6 +231,11 @@ impl Scheduling {
         }
     }
 
+    /// Returns the subflows whose data needs no reinjection when another one fails that carries it too.
+    pub(crate) fn trusted_with_copies(&self, paths: &Paths) -> SubflowSet {
+        if self.needs.reinjected_copies { SubflowSet::EMPTY } else { paths.subflows().live() }
+    }
+
     /// Replaces the scheduler.
     pub(crate) fn replace(&mut self, scheduler: Box<dyn Scheduler>) {
         self.needs = scheduler.needs();

@@ -92,13 +92,13 @@ impl Pacer {
         pays
     }
 
-    /// Notes that `delivered` bytes were acknowledged, at a rate of bytes per second. Returns true if segments of
-    /// `mss` bytes were held and no longer are.
-    pub(super) fn on_acked(&mut self, delivered: u64, mss: u64, rate: impl Fn() -> u64) -> bool {
+    /// Notes that acknowledgements have clocked out `clocked` bytes, at a rate of bytes per second. Returns true if
+    /// segments of `mss` bytes were held and no longer are.
+    pub(super) fn on_acked(&mut self, clocked: u64, mss: u64, rate: impl Fn() -> u64) -> bool {
         if !self.settings.ack_clocked || self.rated.is_some() {
             return false;
         }
-        self.credit = self.credit.saturating_add(2 * delivered);
+        self.credit = self.credit.saturating_add(clocked);
         if self.credit > self.burst {
             self.credit = self.credit.min(self.burst.max(rate() / HOST_BURSTS));
         }
@@ -171,10 +171,10 @@ mod tests {
         let mut pacer = Pacer::new(Pacing { burst: 20, small_burst: 4, ..Pacing::BURSTS }, 1_000);
         let paid = |pacer: &mut Pacer| (0..100).take_while(|_| pacer.pay(1_000)).count();
         assert_eq!(paid(&mut pacer), 20);
-        pacer.on_acked(15_000, 1_000, || 0);
+        pacer.on_acked(30_000, 1_000, || 0);
         pacer.limit_bursts();
         assert_eq!(paid(&mut pacer), 4);
-        pacer.on_acked(15_000, 1_000, || 0);
+        pacer.on_acked(30_000, 1_000, || 0);
         assert_eq!(paid(&mut pacer), 4);
         // A burst that is smaller by its setting stays.
         let mut pacer = Pacer::new(Pacing { burst: 2, ..Pacing::BURSTS }, 1_000);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_clock_out_two_segments_for_each() {
+    fn acknowledgements_clock_out_segments_up_to_a_burst() {
         let mut pacer = Pacer::new(Pacing { burst: 4, ..Pacing::BURSTS }, 1_000);
         while pacer.pay(1_000) {}
         assert_eq!(
@@ -191,8 +191,8 @@ mod tests {
             Some(Time::ZERO + Span::from_millis(10))
         );
         assert!(pacer.is_held());
-        // Half a segment frees one, and nothing more is held.
-        assert!(pacer.on_acked(500, 1_000, || 0));
+        // A segment frees one, and nothing more is held.
+        assert!(pacer.on_acked(1_000, 1_000, || 0));
         assert!(!pacer.is_held());
         assert!(pacer.pay(1_000));
         assert!(!pacer.pay(1_000));

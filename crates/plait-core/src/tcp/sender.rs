@@ -175,14 +175,16 @@ impl Sender {
         }
     }
 
-    /// Notes that `delivered` bytes were acknowledged. Returns true if pacing held segments and no longer does.
+    /// Notes that `delivered` bytes were acknowledged, which clocks out as many, or twice as many in slow start.
+    /// Returns true if pacing held segments and no longer does.
     #[inline(always)]
     pub(super) fn clock(&mut self, delivered: u64, mss: u64) -> bool {
         let Sender { pacer, cc, rtt, .. } = self;
         pacer.as_mut().is_some_and(|pacer| {
             let settings = pacer.settings();
             let rate = || pace::rate(cc.cwnd(), cc.ssthresh(), rtt.srtt(), settings);
-            pacer.on_acked(delivered, mss, rate)
+            let clocked = if cc.in_slow_start() { 2 * delivered } else { delivered };
+            pacer.on_acked(clocked, mss, rate)
         })
     }
 

@@ -12,6 +12,7 @@ mod asked;
 mod checksums;
 mod closing;
 mod cookies;
+mod copies;
 mod early_data;
 mod fallback;
 mod fastclose;

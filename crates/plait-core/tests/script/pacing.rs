@@ -153,3 +153,22 @@ fn a_loss_shortens_bursts() {
         assert_eq!(s.lose_all(), at_once, "lossy: {lossy}");
     }
 }
+
+/// `--pacing bursts`: an acknowledgement of two segments clocks out four in slow start, and two after it. One more
+/// segment sets the time of the next.
+#[test]
+fn acknowledgements_clock_out_twice_as_many_in_slow_start() {
+    for (ssthresh, at_once) in [(None, 4 + 1), (Some(5 * u64::from(FULL)), 2 + 1)] {
+        let config = plain().with(|it| {
+            it.window.pacing = Some(Pacing { burst: 4, ..Pacing::BURSTS });
+            it.window.ssthresh = ssthresh;
+        });
+        let mut s = Script::open_server(config, 1);
+        s.write(4 * u64::from(FULL));
+        assert_eq!(s.lose_all(), 4);
+        s.after(20);
+        s.ack(0, 1 + 2 * FULL, 0);
+        s.write(100 * u64::from(FULL));
+        assert_eq!(s.lose_all(), at_once, "{ssthresh:?}");
+    }
+}

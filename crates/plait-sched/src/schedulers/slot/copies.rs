@@ -11,7 +11,7 @@ use plait_base::{DataRange, SubflowId};
 /// Segments from the left edge that are examined for late data.
 const LATE_SEGMENTS: usize = 4;
 /// Segments from the left edge that are examined for data that another path delivers sooner.
-const STALLED_SEGMENTS: usize = 48;
+const STALLED_SEGMENTS: usize = 512;
 
 impl Memory {
     fn copy(&mut self, view: &View<'_>, path: &Estimate<'_>, range: DataRange) -> Decision {

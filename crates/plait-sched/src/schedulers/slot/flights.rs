@@ -3,7 +3,7 @@
 use super::way::{Retransmission, Way};
 use crate::View;
 use alloc::collections::VecDeque;
-use plait_base::{DataRange, Dsn, SubflowId, Time};
+use plait_base::{DataRange, Dsn, SubflowId, SubflowSet, Time};
 
 /// Most segments that are remembered. Later ones have no prediction.
 const MAX_FLIGHTS: usize = 16_384;
@@ -222,11 +222,13 @@ impl Flights {
     ) -> Option<Flight> {
         let alone = |flight: &Flight| {
             view.queue.sent_from(flight.range.start).is_some_and(|sent| {
-                sent.range.start <= flight.range.start && sent.carried.len() == 1
+                sent.range.start <= flight.range.start
+                    && sent.carried == SubflowSet::one(flight.subflow)
             })
         };
         for flight in self.list.iter().take(count) {
-            if may_be(flight)
+            if flight.copy.is_none()
+                && may_be(flight)
                 && let Some(flight) = self.known(flight)
                 && wanted(&flight)
                 && alone(&flight)

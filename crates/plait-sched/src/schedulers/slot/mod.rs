@@ -19,7 +19,7 @@ mod way;
 
 use crate::rules::{self, Task};
 use crate::state;
-use crate::{About, Decision, Entry, Needs, Notice, Outcome, Params, Scheduler, View, WhenFull};
+use crate::{About, Decision, Entry, Needs, Notice, Outcome, Params, Scheduler, View};
 use alloc::boxed::Box;
 use arrayvec::ArrayVec;
 use burst::Burst;
@@ -95,6 +95,8 @@ carried (`hedge`). Most data needs no such copies in advance. So each path carri
 of them while the send buffer is full, because the application then has new data. A path may exceed that while its copies have saved 2 % of the time with unacknowledged data. A copy
 saves time from when all data sent before it is acknowledged, and the original should have arrived, until the original
 is acknowledged. 2 ms, or the RTT variation if it is longer, and a delayed acknowledgement do not count.
+If a subflow times out, data of which another live subflow carries a copy is not reinjected, because TCP delivers
+the copy.
 
 On a fast path one decision holds for all the segments that leave within 0.1 ms (`burst`), so that a host can send
 them at once. It ends with the next acknowledgement.
@@ -164,7 +166,7 @@ impl Slot {
 
 impl Scheduler for Slot {
     fn needs(&self) -> Needs {
-        Needs { data_acks: true, acks: true, when_full: WhenFull::Never, pacing_rate: false }
+        Needs { data_acks: true, acks: true, reinjected_copies: false, ..Needs::LEAST }
     }
 
     fn schedule(&mut self, view: &View<'_>, out: &mut Outcome) -> Decision {
