@@ -246,7 +246,7 @@ fn the_readme_has_the_numbers_of_the_random_cells() {
             board.of(earlier, "> 10 %"),
             board.of(earlier, "worst")
         ),
-        format!("Against TCP on the best path, `slot` has {}.", board.of(own, "known")),
+        format!("Compared with TCP on the best path of each cell, {} are.", board.of(own, "known")),
         format!("Copies add {} there", board.of(own, "extra")),
     ] {
         states("README.md", page, &statement);

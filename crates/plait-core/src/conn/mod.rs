@@ -158,15 +158,12 @@ impl Connection {
         paths.on_gone(&mut parts);
     }
 
-    /// Queues the unacknowledged data of a subflow for reinjection, if the scheduler needs it without the data that
-    /// other live subflows carry.
+    /// Queues the unacknowledged data of a subflow for reinjection, as far as the scheduler needs it.
     fn reinject_outstanding(&mut self, id: SubflowId) {
         if !self.data.falls_back() {
-            let mut carriers = self.scheduling.trusted_with_copies(&self.paths);
-            carriers.remove(id);
-            for sent in self.paths.subflow(id).sender().tx.iter() {
-                self.data.reinject(sent.data(), carriers);
-            }
+            let carriers = self.scheduling.trusted_with_copies(&self.paths, id);
+            let outstanding = self.paths.subflow(id).sender().tx.iter();
+            self.data.reinject(outstanding.map(|sent| sent.data()), carriers);
             self.scheduling.wake();
         }
     }

@@ -82,9 +82,14 @@ impl DataLevel {
         self.queue.mark_carried(range, subflow);
     }
 
-    /// Queues the sent and not DATA_ACKed part of `range` for reinjection, without data that one of `carriers` carries.
-    pub(crate) fn reinject(&mut self, range: DataRange, carriers: SubflowSet) {
-        self.queue.queue_reinjection(range, carriers);
+    /// Queues the sent and not DATA_ACKed parts of `ranges` for reinjection, without data that one of `carriers`
+    /// carries.
+    pub(crate) fn reinject(
+        &mut self,
+        ranges: impl IntoIterator<Item = DataRange>,
+        carriers: SubflowSet,
+    ) {
+        ranges.into_iter().for_each(|range| self.queue.queue_reinjection(range, carriers));
     }
 
     /// Assigns data to subflows. Returns the subflows with changed assignments.

@@ -199,7 +199,7 @@ impl Paths {
             head.filter(|_| self.subflows.live().len() > 1)
         };
         if let Some(range) = piece {
-            parts.data.reinject(range, SubflowSet::EMPTY);
+            parts.data.reinject([range], SubflowSet::EMPTY);
         }
         if parts.data.queue().una() < parts.data.queue().nxt() || fin_pending {
             parts.timers.arm_retransmission(parts.ctx.now, self.longest_rto(parts.data));

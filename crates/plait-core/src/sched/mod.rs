@@ -231,9 +231,14 @@ impl Scheduling {
         }
     }
 
-    /// Returns the subflows whose data needs no reinjection when another one fails that carries it too.
-    pub(crate) fn trusted_with_copies(&self, paths: &Paths) -> SubflowSet {
-        if self.needs.reinjected_copies { SubflowSet::EMPTY } else { paths.subflows().live() }
+    /// Returns the subflows whose data needs no reinjection when `failed` carries it too.
+    pub(crate) fn trusted_with_copies(&self, paths: &Paths, failed: SubflowId) -> SubflowSet {
+        if self.needs.reinjected_copies {
+            return SubflowSet::EMPTY;
+        }
+        let mut others = paths.subflows().live();
+        others.remove(failed);
+        others
     }
 
     /// Replaces the scheduler.
