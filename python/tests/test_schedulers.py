@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import sys
-import time
 import types
 from pathlib import Path
 from typing import Any
@@ -159,25 +158,6 @@ def test_a_name_must_be_free() -> None:
         plait.register(Minrtt)
     with pytest.raises(plait.Error, match="no method schedule"):
         plait.register(str)  # type: ignore[type-var]
-
-
-def test_a_decision_is_cheap() -> None:
-    calls = 0
-
-    class PyCounted(PyMinRtt):
-        def schedule(self, view: plait.View) -> plait.Decision:
-            nonlocal calls
-            calls += 1
-            return super().schedule(view)
-
-    def seconds(scheduler: Any) -> float:
-        began = time.process_time()
-        plait.run(PATHS, workload="bulk:20s", scheduler=scheduler)
-        return time.process_time() - began
-
-    cost = min(seconds(PyCounted) for _ in range(3)) - min(seconds("minrtt") for _ in range(3))
-    print(f"{cost / calls * 3e6:.2f} us a decision")
-    assert cost / (calls / 3) < 3e-6
 
 
 def test_a_class_joins_no_comparison_that_does_not_name_it() -> None:
