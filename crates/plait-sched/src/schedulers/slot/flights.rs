@@ -211,8 +211,9 @@ impl Flights {
         front.iter().take(count).any(&test) || (more > 0 && back.iter().take(more).any(&test))
     }
 
-    /// Returns the first of `count` segments from the left edge that one subflow alone has carried, that it has not
-    /// passed on, and for which `wanted` holds. `may_be` is true for these at least, without the repairs.
+    /// Returns the first of `count` segments from the left edge without a copy that only its first subflow has carried,
+    /// that this subflow has not passed on, and for which `wanted` holds. `may_be` is true for these at least, without
+    /// the repairs.
     pub(super) fn first(
         &self,
         view: &View<'_>,
