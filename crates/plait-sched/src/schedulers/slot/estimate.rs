@@ -220,7 +220,6 @@ impl<'a> Estimate<'a> {
         let queue = Queue { wait, beyond: min_rtt.over(2) + overdue, sent, leaving };
         let arrival = queue.arrives_after(sent.saturating_add(mss), rate).max(opens);
         let tried = source.is_known() || lane.proven || losses.acked >= TRIED_SEGMENTS * mss;
-        let segment = mss;
         Estimate {
             view,
             rate,
@@ -229,7 +228,7 @@ impl<'a> Estimate<'a> {
             queue,
             overdue,
             arrival,
-            segment,
+            segment: mss,
             main: false,
             source,
             losses,

@@ -21,7 +21,6 @@ use crate::rules::{self, Task};
 use crate::state;
 use crate::{About, Decision, Entry, Needs, Notice, Outcome, Params, Scheduler, View};
 use alloc::boxed::Box;
-use arrayvec::ArrayVec;
 use burst::Burst;
 use estimate::{Copying, Learning, Rules};
 use memory::Memory;
@@ -29,6 +28,7 @@ use params::{
     BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP,
     ONCE, PASSED, PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
 };
+use paths::Estimates;
 use plait_base::Span;
 
 /// The scheduler's entry in the registry.
@@ -173,7 +173,7 @@ impl Scheduler for Slot {
         let task = rules::task(view);
         if let Some(decision) = self.memory.burst.and_then(|it| it.next(view, task)) {
             if out.explain {
-                self.memory.paths(&self.rules, view, &mut ArrayVec::new()).explain(out);
+                self.memory.paths(&self.rules, view, &mut Estimates::new()).explain(out);
             }
             return decision;
         }
@@ -182,7 +182,7 @@ impl Scheduler for Slot {
         {
             return self.memory.settled(view, decision);
         }
-        let mut list = ArrayVec::new();
+        let mut list = Estimates::new();
         let paths = self.memory.paths(&self.rules, view, &mut list);
         self.memory.choose(view, &paths, task, out)
     }
