@@ -107,7 +107,7 @@ fn queues(c: &mut Criterion) {
     for timers in [false, true] {
         measure::<Heap>(c, "heap", timers);
         measure::<Calendar>(c, "calendar", timers);
-        measure::<Few>(c, "knockout", timers);
+        measure::<Few>(c, "few", timers);
     }
 }
 

@@ -1,98 +1,95 @@
-//! Tournament tree for few sources. A changed entry is compared once with the winner of each level,
-//! and the first entry is always known.
+//! Entries of few sources in one list. All are compared when the first one is taken. No branch depends on
+//! their times, which a processor cannot predict.
 
 use super::Stamp;
 use plait_base::Time;
 
-/// The entry of each source, and the tree of winners.
+/// The entry of each source.
 #[derive(Debug)]
 pub(crate) struct Few {
-    /// [`Time::NEVER`] with the greatest order if the source has no entry.
-    times: [Time; Few::MAX_SOURCES],
-    orders: [u64; Few::MAX_SOURCES],
-    /// First source below each node of a binary tree. Node 1 is the root, and the children of node
-    /// n are nodes 2n and 2n + 1. The sources are the leaves.
-    winners: [u8; Few::MAX_SOURCES],
-    /// Number of leaves, a power of two.
-    leaves: usize,
-    /// Source of the last entry taken, if it was not set since; the nodes above it are stale.
-    /// [`Few::MAX_SOURCES`] if there is none.
-    taken: usize,
+    entries: [Entry; Few::MAX_SOURCES],
+    /// There are more than [`Few::HALF`] sources.
+    many: bool,
+}
+
+/// The time of an entry, then its order, then its source, from the highest bit to the lowest. Orders have at most
+/// 60 bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Entry(u128);
+
+impl Entry {
+    const SOURCE_BITS: u32 = Few::MAX_SOURCES.ilog2();
+
+    #[inline(always)]
+    const fn new(source: usize, stamp: Stamp) -> Entry {
+        let order = stamp.order << Entry::SOURCE_BITS | source as u64;
+        Entry((stamp.at.as_nanos() as u128) << 64 | order as u128)
+    }
+
+    #[inline(always)]
+    const fn at(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+
+    #[inline(always)]
+    const fn source(self) -> usize {
+        self.0 as usize % Few::MAX_SOURCES
+    }
+
+    #[inline(always)]
+    const fn stamp(self) -> Stamp {
+        Stamp { at: self.at(), order: self.0 as u64 >> Entry::SOURCE_BITS }
+    }
+
+    /// Returns the first of the two.
+    #[inline(always)]
+    fn min(self, other: Entry) -> Entry {
+        Entry(if other.0 < self.0 { other.0 } else { self.0 })
+    }
 }
 
 impl Few {
-    /// Largest number of sources.
+    /// Largest number of sources. With more, a calendar is faster (`benches/queue.rs`).
     pub(crate) const MAX_SOURCES: usize = 16;
+    const HALF: usize = Few::MAX_SOURCES / 2;
 
     /// Creates a queue for the sources below `sources`, at most [`Few::MAX_SOURCES`].
     pub(crate) fn new(sources: usize) -> Few {
-        let leaves = sources.next_power_of_two().clamp(2, Few::MAX_SOURCES);
-        let mut few = Few {
-            times: [Time::NEVER; Few::MAX_SOURCES],
-            orders: [u64::MAX; Few::MAX_SOURCES],
-            winners: [0; Few::MAX_SOURCES],
-            leaves,
-            taken: Few::MAX_SOURCES,
-        };
-        (0..leaves).for_each(|source| few.rise(source));
-        few
+        let entries = std::array::from_fn(|source| Entry::new(source, Stamp::NEVER));
+        Few { entries, many: sources > Few::HALF }
     }
 
     #[inline]
     pub(crate) fn set(&mut self, source: usize, stamp: Stamp) {
-        self.times[source % Few::MAX_SOURCES] = stamp.at;
-        self.orders[source % Few::MAX_SOURCES] = stamp.order;
-        if source == self.taken {
-            self.taken = Few::MAX_SOURCES;
-        }
-        self.rise(source);
-    }
-
-    /// Recomputes the winner of each node above a source.
-    #[inline(always)]
-    fn rise(&mut self, source: usize) {
-        let mut first = source % Few::MAX_SOURCES;
-        let mut at = self.times[first];
-        let mut rival = first ^ 1;
-        let mut node = (self.leaves + first) / 2;
-        loop {
-            let rival_at = self.times[rival];
-            if rival_at < at || rival_at == at && self.orders[rival] < self.orders[first] {
-                (first, at) = (rival, rival_at);
-            }
-            self.winners[node % Few::MAX_SOURCES] = first as u8;
-            if node <= 1 {
-                return;
-            }
-            rival = usize::from(self.winners[(node ^ 1) % Few::MAX_SOURCES]) % Few::MAX_SOURCES;
-            node /= 2;
-        }
-    }
-
-    #[inline]
-    pub(crate) fn stamp(&self, source: usize) -> Stamp {
-        Stamp { at: self.at(source), order: self.orders[source % Few::MAX_SOURCES] }
+        self.entries[source % Few::MAX_SOURCES] = Entry::new(source, stamp);
     }
 
     #[inline]
     pub(crate) fn at(&self, source: usize) -> Time {
-        self.times[source % Few::MAX_SOURCES]
+        self.entries[source % Few::MAX_SOURCES].at()
     }
 
     /// Takes the first entry.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Stamp, usize)> {
-        if self.taken < Few::MAX_SOURCES {
-            self.rise(self.taken);
+        let mut first = self.first_of_half(0);
+        if self.many {
+            first = first.min(self.first_of_half(Few::HALF));
         }
-        let first = usize::from(self.winners[1]) % Few::MAX_SOURCES;
-        let stamp = self.stamp(first);
-        if stamp.at == Time::NEVER {
+        if first.at() == Time::NEVER {
             return None;
         }
-        self.times[first] = Time::NEVER;
-        self.orders[first] = u64::MAX;
-        self.taken = first;
-        Some((stamp, first))
+        let source = first.source();
+        self.entries[source] = Entry::new(source, Stamp::NEVER);
+        Some((first.stamp(), source))
+    }
+
+    /// Returns the first of eight entries. The comparisons of one row do not wait for each other.
+    #[inline(always)]
+    fn first_of_half(&self, from: usize) -> Entry {
+        let of = |at: usize| self.entries[(from + at) % Few::MAX_SOURCES];
+        let (a, b) = (of(0).min(of(1)), of(2).min(of(3)));
+        let (c, d) = (of(4).min(of(5)), of(6).min(of(7)));
+        a.min(b).min(c.min(d))
     }
 }

@@ -24,10 +24,6 @@ impl Stamp {
     pub(crate) const NEVER: Stamp = Stamp { at: Time::NEVER, order: u64::MAX };
 }
 
-/// Largest number of sources for the tournament tree. With more sources a calendar is faster
-/// (`benches/queue.rs`).
-pub(crate) const MAX_FEW_SOURCES: usize = 12;
-
 /// A queue over sources numbered from zero.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
@@ -43,7 +39,7 @@ enum Entries {
 
 impl EventQueue {
     pub(crate) fn new(sources: usize) -> EventQueue {
-        let entries = if sources > MAX_FEW_SOURCES {
+        let entries = if sources > Few::MAX_SOURCES {
             Entries::Many(Calendar::new(sources))
         } else {
             Entries::Few(Few::new(sources))
