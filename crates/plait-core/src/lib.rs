@@ -90,7 +90,7 @@ pub use config::{
     RtoMode, Timeouts, WindowRules,
 };
 pub use context::Entropy;
-pub use endpoint::{Endpoint, MemoryReport, SubflowPorts};
+pub use endpoint::{Endpoint, Lent, MemoryReport, SubflowPorts};
 pub use error::Error;
 pub use event::{Block, Carry, Detail, Event, FallbackCause, SizeCause, WindowCause};
 pub use path_memory::{MemorySettings, PathEntry, PathKey, PathMemory, PathName, PathRecord};

@@ -4,7 +4,7 @@ use crate::changes::PathChanges;
 use crate::strict_turns::StrictTurns;
 use plait_app::{App, AppEvent, Role, Stream, StreamState};
 use plait_base::{ConnId, PathId, RandomStream, Time};
-use plait_core::{ConnectionState, Endpoint, Entropy, MemorySettings, PathEntry, PathName};
+use plait_core::{ConnectionState, Endpoint, Entropy, Lent, MemorySettings, PathEntry, PathName};
 use plait_sched::Scheduler;
 
 /// Seeded randomness for an endpoint in virtual time.
@@ -117,8 +117,8 @@ impl Host {
         let alone = slots.len() == 1;
         let slot = &mut slots[place];
         if let Some(conn) = slot.conn {
-            let mut stream = End { endpoint, conn, now };
-            slot.app.poll(now, &mut stream, app_log);
+            let app = &mut slot.app;
+            endpoint.lend(now, conn, |lent| app.poll(now, &mut End { lent }, app_log));
             let wake = slot.app.wake().unwrap_or(Time::NEVER);
             let same = wake == slot.wake;
             slot.wake = wake;
@@ -215,75 +215,71 @@ impl Host {
 
 /// One end of a connection, lent to its app. The app detects the end of its connection by the
 /// state. Until then, a finished connection accepts no data and returns none.
-struct End<'a> {
-    endpoint: &'a mut Endpoint,
-    conn: ConnId,
-    now: Time,
+struct End<'a, 'c, 's> {
+    lent: &'a mut Lent<'c, 's>,
 }
 
-impl Stream for End<'_> {
+impl Stream for End<'_, '_, '_> {
     fn state(&self) -> StreamState {
-        match self.endpoint.state(self.conn) {
-            Ok(ConnectionState::Connecting) => StreamState::Connecting,
-            Ok(ConnectionState::Open) => StreamState::Open,
-            Ok(ConnectionState::PeerDone) => StreamState::PeerDone,
-            Ok(ConnectionState::Closed) => StreamState::Closed,
-            Ok(ConnectionState::Failed) | Err(_) => StreamState::Failed,
+        match self.lent.state() {
+            ConnectionState::Connecting => StreamState::Connecting,
+            ConnectionState::Open => StreamState::Open,
+            ConnectionState::PeerDone => StreamState::PeerDone,
+            ConnectionState::Closed => StreamState::Closed,
+            ConnectionState::Failed => StreamState::Failed,
         }
     }
 
     fn write(&mut self, len: u64) -> u64 {
-        self.endpoint.write(self.now, self.conn, len).unwrap_or(0)
+        self.lent.write(len).unwrap_or(0)
     }
 
     fn write_bytes(&mut self, bytes: &[u8]) -> u64 {
-        self.endpoint.write_bytes(self.now, self.conn, bytes).unwrap_or(0) as u64
+        self.lent.write_bytes(bytes).unwrap_or(0) as u64
     }
 
     fn read_bytes(&mut self, buffer: &mut [u8]) -> u64 {
-        self.endpoint.read(self.now, self.conn, buffer).unwrap_or(0) as u64
+        self.lent.read(buffer) as u64
     }
 
     fn readable(&self) -> u64 {
-        self.endpoint.readable(self.conn).unwrap_or(0)
+        self.lent.readable()
     }
 
     fn read(&mut self, max: u64) -> u64 {
-        self.endpoint.skip(self.now, self.conn, max).unwrap_or(0)
+        self.lent.skip(max)
     }
 
     fn unacked(&self) -> u64 {
-        self.endpoint.unacked(self.conn).unwrap_or(0)
+        self.lent.unacked()
     }
 
     fn finish(&mut self) {
-        self.endpoint.finish(self.now, self.conn).ok();
+        self.lent.finish();
     }
 
     fn segment_payload(&self) -> u64 {
-        self.endpoint.segment_payload(self.conn).unwrap_or(0)
+        self.lent.segment_payload()
     }
 
     fn subflows(&self) -> u32 {
-        self.endpoint
-            .stats(self.conn)
-            .map_or(0, |stats| stats.subflows.iter().filter(|subflow| subflow.up).count() as u32)
+        self.lent.stats().subflows.iter().filter(|subflow| subflow.up).count() as u32
     }
 
     fn subflows_ready(&self) -> bool {
-        self.endpoint.stats(self.conn).is_some_and(|stats| stats.subflows_ready)
+        self.lent.stats().subflows_ready
     }
 
     fn warm_up(&mut self, on: bool) {
         let turns = || -> Box<dyn Scheduler> { Box::new(StrictTurns::default()) };
-        self.endpoint.set_scheduler(self.now, self.conn, on.then(turns)).ok();
+        self.lent.set_scheduler(on.then(turns));
     }
 
     fn initial_window_at(&self) -> Option<Time> {
-        self.endpoint.stats(self.conn).and_then(|stats| stats.initial_window_at)
+        self.lent.stats().initial_window_at
     }
 
     fn reset_windows(&mut self) {
-        self.endpoint.reset_windows(self.now, self.conn).ok();
+        self.lent.reset_windows();
     }
 }

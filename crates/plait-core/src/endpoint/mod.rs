@@ -8,6 +8,7 @@ mod cookies;
 
 mod ingress;
 mod known;
+mod lent;
 mod memory;
 mod mp_capable_blackhole;
 mod ordered;
@@ -19,6 +20,7 @@ mod shrink_idle;
 mod wakes;
 
 pub use application::SubflowPorts;
+pub use lent::Lent;
 pub use memory::MemoryReport;
 
 use crate::conn::Connection;

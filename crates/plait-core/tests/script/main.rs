@@ -21,6 +21,7 @@ mod handshake;
 mod joins;
 mod keepalive;
 mod kernel;
+mod lent;
 mod mp_capable_blackhole;
 mod pacing;
 mod plans;
