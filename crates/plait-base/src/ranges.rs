@@ -181,7 +181,16 @@ impl<S: Space> RangeSet<S> {
     }
 
     /// Adds `range`. Returns the number of new bytes.
+    #[inline]
     pub fn insert(&mut self, range: ByteRange<S>) -> u64 {
+        // Fast path: written data continues the highest range.
+        if let Some(last) = self.ranges.back_mut()
+            && last.end == range.start
+        {
+            last.end = range.end;
+            self.len += range.len();
+            return range.len();
+        }
         self.insert_with(range, |_| {})
     }
 
