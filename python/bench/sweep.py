@@ -4,6 +4,7 @@
 installs.
 """
 
+import argparse
 import os
 import statistics
 import sys
@@ -58,4 +59,9 @@ def main(pairs):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pairs", nargs="?", type=int, default=15, help="number of pairs, at least 1 (default: %(default)s)")
+    asked = parser.parse_args().pairs
+    if asked < 1:
+        parser.error(f"pairs is {asked}, but at least 1 is needed")
+    main(asked)
