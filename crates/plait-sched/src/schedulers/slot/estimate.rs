@@ -288,13 +288,13 @@ impl<'a> Estimate<'a> {
         if !rules.cap || self.rate == 0 || self.source != RateSource::Own {
             return u64::MAX;
         }
-        let (base, spare, variations, percent) = match self.main {
-            true => (10, 4, 2, rules.main_percent),
-            false => (4, 3, 1, rules.side_percent),
+        let (base, spare, percent) = match self.main {
+            true => (10, 4, rules.main_percent),
+            false => (4, 3, rules.side_percent),
         };
         // A queue that drains varies the RTT too, and needs no more data for that.
         let varies = self.view.rttvar.min(self.min_rtt.over(2));
-        let span = self.min_rtt + varies.times(variations);
+        let span = self.min_rtt + varies.times(2);
         let held = bytes_in(self.rate, span).saturating_mul(percent) / 100;
         let spare = (spare * mss).max(bytes_in(self.rate, HOST));
         (base * mss).max(held.saturating_add(spare))

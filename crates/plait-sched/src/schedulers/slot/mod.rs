@@ -70,8 +70,8 @@ the connection alone, or has delivered ten segments. An untried path is the main
 slot takes the paths in the order of arrival. For a path that is not the first, it computes how much the
 paths before it deliver until the segment arrives, and sends the unsent data after that. A path takes no more than
 its window, and no more than its rate needs.
-On the main path that is `main_cap` percent of rate * (min_rtt + 2 * v) and a few segments, and on each
-other path `side_cap` percent of rate * (min_rtt + v) and a few segments, with v = min(rttvar, min_rtt / 2).
+That is rate * (min_rtt + 2 * v) with v = min(rttvar, min_rtt / 2), of which `main_cap` percent count on the main
+path and `side_cap` percent on each other path, and a few segments.
 
 New data goes to another path only if that is worth the risk. A loss on another path delays all data
 until it is repaired, less the time for which the window and the unsent data keep the main path busy.
