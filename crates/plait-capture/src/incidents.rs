@@ -24,6 +24,8 @@ const OVERSHOOT_PART: u64 = 4;
 /// the data that waits in the queues of the links.
 const BUFFER_PART: f64 = 0.8;
 const BUFFER_PART_AT_RECEIVER: f64 = 0.6;
+/// In the mean of a stall, a full send buffer keeps this part. A program that writes at its own pace fills it less.
+const MEAN_BUFFER_PART: f64 = 0.55;
 /// A window that is full is used to at least three quarters: senders avoid small segments (RFC 9293 section 3.8.6).
 const FULL_WINDOW: (i64, i64) = (3, 4);
 
@@ -115,6 +117,7 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
         idle: time_of(&limits.log.stalls, Label::Idle),
         short: time_of(&limits.log.stalls, Label::Short),
         starved: starved(&limits.log.stalls, connection.subflows.len()),
+        is_dry,
         is_stream: is_dry && capacities.iter().filter(used).all(|it| !it.is_known),
         ceiling: limits.log.stalls.iter().map(|it| it.whole.unacked).max().unwrap_or(0),
         buffer_part: match connection.subflows[0].vantage(side) {
@@ -233,7 +236,9 @@ struct Judge<'a> {
     short: i64,
     /// Time of each path in which it had room.
     starved: Vec<i64>,
-    /// True if the program had written no more for most of the time, and no link was full.
+    /// True if the program had written no more for most of the time.
+    is_dry: bool,
+    /// True if also no link was full.
     is_stream: bool,
     /// Largest amount of unacknowledged data.
     ceiling: i64,
@@ -291,16 +296,14 @@ impl Judge<'_> {
                 Cause::ReceiveWindow
             }
             Label::Behind { buffer: true, .. } if self.is_buffer_small() => Cause::SendBuffer,
-            Label::Behind { window: false, .. } if self.is_send_buffer(whole.unacked) => {
-                Cause::SendBuffer
-            }
+            Label::Behind { window: false, .. } if self.is_send_buffer(stall) => Cause::SendBuffer,
             Label::Behind { .. } | Label::Tail => Cause::LateOnSlowPath,
             Label::Idle => Cause::ApplicationIdle,
-            Label::Short if self.is_send_buffer(whole.unacked) && self.short > self.idle => {
+            Label::Short if self.is_send_buffer(stall) && self.short > self.idle => {
                 Cause::SendBuffer
             }
             Label::Short => Cause::ApplicationIdle,
-            Label::Unused if self.is_send_buffer(whole.unacked) && self.all_starve(stall) => {
+            Label::Unused if self.is_send_buffer(stall) && self.all_starve(stall) => {
                 Cause::SendBuffer
             }
             Label::Unused | Label::Declined => Cause::PathUnused,
@@ -314,13 +317,15 @@ impl Judge<'_> {
         })
     }
 
-    /// Returns true if so much unacknowledged data is the most that the sender keeps, and too little for the paths.
-    /// If a log has the state of the sender, the amount shows nothing more.
-    fn is_send_buffer(&self, unacked: i64) -> bool {
+    /// Returns true if a stall keeps the most unacknowledged data that the sender ever has, and this is too little for
+    /// the paths. If a log has the state of the sender, the amount shows nothing more.
+    fn is_send_buffer(&self, stall: &Stall) -> bool {
         let known = self.connection.limits[self.side].knows_sender();
+        let ceiling = self.ceiling as f64;
         !known
-            && !self.is_stream
-            && unacked as f64 >= self.buffer_part * self.ceiling as f64
+            && !self.is_dry
+            && stall.whole.unacked as f64 >= self.buffer_part * ceiling
+            && stall.mean_unacked() >= MEAN_BUFFER_PART * ceiling
             && self.is_buffer_small()
     }
 

@@ -148,6 +148,7 @@ impl Limits {
                     packets,
                     window: 0,
                     unacked: 0,
+                    byte_time: 0.0,
                 });
             }
         }
@@ -315,6 +316,7 @@ impl Limits {
                 packets: (self.packet, packet),
                 window,
                 unacked,
+                byte_time: unacked as f64 * (now - self.now) as f64,
             };
             self.paths[index].add(period);
         }

@@ -85,6 +85,8 @@ pub(crate) struct Period {
     pub(crate) window: i64,
     /// Largest amount of unacknowledged data, in bytes.
     pub(crate) unacked: i64,
+    /// Sum of the unacknowledged bytes, each times its nanoseconds.
+    pub(crate) byte_time: f64,
 }
 
 impl Period {
@@ -93,8 +95,10 @@ impl Period {
         let at = at.clamp(self.from, self.to);
         let whole = (self.to - self.from).max(1) as f64;
         let bytes = (self.bytes as f64 * (at - self.from) as f64 / whole) as u64;
-        let before = Period { to: at, bytes, ..self };
-        (before, Period { from: at, bytes: self.bytes - bytes.min(self.bytes), ..self })
+        let byte_time = self.byte_time * (at - self.from) as f64 / whole;
+        let before = Period { to: at, bytes, byte_time, ..self };
+        let bytes = self.bytes - bytes.min(self.bytes);
+        (before, Period { from: at, bytes, byte_time: self.byte_time - byte_time, ..self })
     }
 
     /// Returns true if it has a duration.
@@ -129,6 +133,7 @@ impl Period {
         self.bytes += next.bytes;
         self.window = self.window.max(next.window);
         self.unacked = self.unacked.max(next.unacked);
+        self.byte_time += next.byte_time;
         self.packets.1 = next.packets.1;
     }
 }
@@ -190,6 +195,14 @@ impl Shares {
 pub(crate) struct Stall {
     pub(crate) whole: Period,
     pub(crate) shares: Shares,
+}
+
+impl Stall {
+    /// Returns the mean amount of unacknowledged data, in bytes.
+    pub(crate) fn mean_unacked(&self) -> f64 {
+        let time: i64 = self.shares.iter().map(|(_, share)| share.time).sum();
+        self.whole.byte_time / time.max(1) as f64
+    }
 }
 
 /// The stalls of one direction.
