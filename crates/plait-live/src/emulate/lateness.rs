@@ -96,9 +96,13 @@ impl fmt::Display for Lateness {
             self.packets,
             self.percentile(50).as_micros(),
             self.percentile(99).as_micros(),
-            self.worst.as_micros(),
+            self.worst_packet.as_micros(),
             self.above_1_ms
-        )
+        )?;
+        if self.worst > self.worst_packet {
+            write!(f, "; the emulator paused for up to {} us", self.worst.as_micros())?;
+        }
+        Ok(())
     }
 }
 
@@ -124,6 +128,9 @@ mod tests {
             (Span::from_millis(30), Span::from_millis(40))
         );
         assert!(!late.allows_timing());
+        let said = late.to_string();
+        assert!(said.contains("30000 us (worst), 1 later than 1 ms"), "{said}");
+        assert!(said.ends_with("; the emulator paused for up to 40000 us"), "{said}");
         // A lateness is rounded up, but not above the worst.
         let mut short = Lateness::default();
         short.note(Span::from_nanos(1_500));
