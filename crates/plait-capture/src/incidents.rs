@@ -24,8 +24,9 @@ const OVERSHOOT_PART: u64 = 4;
 /// the data that waits in the queues of the links.
 const BUFFER_PART: f64 = 0.8;
 const BUFFER_PART_AT_RECEIVER: f64 = 0.6;
-/// In the mean of a stall, a full send buffer keeps this part. A program that writes at its own pace fills it less.
-const MEAN_BUFFER_PART: f64 = 0.55;
+/// In the mean of a stall, a full send buffer keeps this part. A program that writes at its own pace keeps less. A
+/// capture at the receiver does not show the difference.
+const MEAN_BUFFER_PART: f64 = 0.6;
 /// A window that is full is used to at least three quarters: senders avoid small segments (RFC 9293 section 3.8.6).
 const FULL_WINDOW: (i64, i64) = (3, 4);
 
@@ -109,6 +110,10 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
     let used = |it: &&Capacity| it.rate_bps > 0.0;
     let total: f64 = capacities.iter().map(|it| it.rate_bps).sum();
     let longest = capacities.iter().filter(|it| it.rate_bps > 0.0).map(|it| it.rtt_ns).max();
+    let (buffer_part, mean_buffer_part) = match connection.subflows[0].vantage(side) {
+        Vantage::Receiver => (BUFFER_PART_AT_RECEIVER, 0.0),
+        _ => (BUFFER_PART, MEAN_BUFFER_PART),
+    };
     let judge = Judge {
         connection,
         side,
@@ -120,10 +125,8 @@ pub(crate) fn find(connection: &Connection, side: usize) -> Found {
         is_dry,
         is_stream: is_dry && capacities.iter().filter(used).all(|it| !it.is_known),
         ceiling: limits.log.stalls.iter().map(|it| it.whole.unacked).max().unwrap_or(0),
-        buffer_part: match connection.subflows[0].vantage(side) {
-            Vantage::Receiver => BUFFER_PART_AT_RECEIVER,
-            _ => BUFFER_PART,
-        },
+        buffer_part,
+        mean_buffer_part,
     };
     let mut all = match connection.only_from() {
         Some(_) => Vec::new(),
@@ -244,6 +247,8 @@ struct Judge<'a> {
     ceiling: i64,
     /// Part of that which a full send buffer keeps unacknowledged.
     buffer_part: f64,
+    /// The same in the mean of a stall.
+    mean_buffer_part: f64,
 }
 
 impl Judge<'_> {
@@ -325,7 +330,7 @@ impl Judge<'_> {
         !known
             && !self.is_dry
             && stall.whole.unacked as f64 >= self.buffer_part * ceiling
-            && stall.mean_unacked() >= MEAN_BUFFER_PART * ceiling
+            && stall.mean_unacked() >= self.mean_buffer_part * ceiling
             && self.is_buffer_small()
     }
 

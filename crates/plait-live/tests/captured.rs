@@ -32,8 +32,8 @@ struct Planted {
     /// Changes the kernels of client and server.
     kernels: fn(&Bed),
     megabytes: usize,
-    /// Pauses of the server's program in the middle, in milliseconds.
-    pause_ms: u64,
+    /// Bytes that the server's program writes at once, and the pause after them in milliseconds.
+    writes: Option<(usize, u64)>,
     /// The cause, and the number of its path.
     cause: Option<(Cause, Option<usize>)>,
 }
@@ -43,7 +43,7 @@ const CLEAN: Planted = Planted {
     lines: |_| {},
     kernels: |_| {},
     megabytes: 8,
-    pause_ms: 0,
+    writes: None,
     cause: None,
 };
 
@@ -77,7 +77,14 @@ const PLANTED: &[Planted] = &[
     },
     Planted {
         name: "idle_program",
-        pause_ms: 2_000,
+        writes: Some((4_000_000, 2_000)),
+        cause: Some((Cause::ApplicationIdle, None)),
+        ..CLEAN
+    },
+    Planted {
+        name: "messages",
+        writes: Some((100_000, 150)),
+        megabytes: 3,
         cause: Some((Cause::ApplicationIdle, None)),
         ..CLEAN
     },
@@ -135,11 +142,12 @@ const PLANTED: &[Planted] = &[
     },
 ];
 
-/// Sends `len` bytes to the first client, with a pause in the middle.
-fn serve_with_pause(
+/// Sends `len` bytes to the first client, `each` at once, with a pause between them.
+fn serve_with_pauses(
     bed: &Bed,
     to: SocketAddr,
     len: usize,
+    each: usize,
     pause: Duration,
 ) -> Result<thread::JoinHandle<()>, Failed> {
     let listener = bed.server.within(|| kernel::socket(to.ip(), Speaks::Mptcp))??;
@@ -148,12 +156,12 @@ fn serve_with_pause(
     listener.listen(1)?;
     Ok(thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let half = kernel::pattern(len / 2);
         let mut byte = [0];
         while stream.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {}
-        stream.write_all(&half).unwrap();
-        thread::sleep(pause);
-        stream.write_all(&half).unwrap();
+        for (at, piece) in kernel::pattern(len).chunks(each).enumerate() {
+            thread::sleep(if at == 0 { Duration::ZERO } else { pause });
+            stream.write_all(piece).unwrap();
+        }
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         while stream.read(&mut byte).unwrap_or(0) > 0 {}
     }))
@@ -180,8 +188,8 @@ fn explain(planted: &Planted) -> Result<(), Failed> {
         [Dump::start(&bed.server, &file("server"))?, Dump::start(&bed.client, &file("client"))?];
     let to = SocketAddr::new(Family::V4.service(), 80);
     let len = planted.megabytes * 1_000_000;
-    if planted.pause_ms > 0 {
-        let served = serve_with_pause(&bed, to, len, Duration::from_millis(planted.pause_ms))?;
+    if let Some((each, pause_ms)) = planted.writes {
+        let served = serve_with_pauses(&bed, to, len, each, Duration::from_millis(pause_ms))?;
         bed.client.within(|| kernel::get(to, Speaks::Mptcp, len))??;
         served.join().unwrap();
     } else {
