@@ -100,9 +100,8 @@ pub(super) const CALLS: Load = Load {
 
 /// An outage of a path during a call.
 pub(super) const OUTAGE: &str = "3s..5s";
-/// Delay in ms of the slowest hundredth of the messages from which on they wait for the end of the outage. It lasts 2 s, and
-/// three messages of 20 ms are slower.
-pub(super) const STALLED_MS: f64 = 1_900.0;
+/// Delay in ms of the slowest hundredth of the messages from which on a call stands still: three quarters of the outage.
+pub(super) const STALLED_MS: f64 = 1_500.0;
 
 /// A change that may help more than a second path: its name, what it is for, and its settings.
 pub(super) const REMEDIES: [(&str, &[(&str, &str)]); 3] = [
