@@ -17,6 +17,7 @@ Importing this module registers ``plait-multipath-v0``:
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -40,6 +41,9 @@ Observation: TypeAlias = "NDArray[np.float32]"
 CONNECTION, SUBFLOW = _plait.Episode.numbers()
 """The names of the numbers of an observation: about the connection, and about each subflow."""
 
+MOST_PLACES = 8
+"""The largest number of subflows of a connection."""
+
 _USABLE = SUBFLOW.index("usable")
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -50,16 +54,20 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
     **Observation.** A vector: the numbers of `CONNECTION`, and then those of `SUBFLOW` for each subflow, in the order
     of their ids. Absent subflows are 0. Times are in ms and sizes in bytes; an unknown RTT is 0.
 
-    **Action.** The place of a subflow in the observation, or the number of subflows to wait. An action that chooses a
+    **Action.** The place of a subflow in the observation, or the number of places to wait. An action that chooses a
     subflow without room waits for it. ``info["action_mask"]`` has the subflows with room, and the wait.
 
     **Reward.** 0 until the run ends. Then it is the measure ``reward``, negative if lower is better, or the result of
     ``reward`` if that is a function of the `plait.Run`. A run that does not finish gives ``unfinished_reward``.
 
-    ``paths``, ``scenario`` and the settings are those of `plait.run`. ``reset(seed=N)`` makes the run of seed N. Without a
-    seed, the environment draws one, which stands in ``info["seed"]``. ``reset(options={"paths": ...})`` and
+    ``paths``, ``scenario`` and the settings are those of `plait.run`, without a scheduler: the agent is the scheduler.
+    Schedulers and runs of a scenario are ignored. ``places`` is the number of subflows in an observation. By default it
+    is that of the scenario: its paths, times the setting ``subflows``.
+
+    ``reset(seed=N)`` makes the run of seed N. Without a seed, the environment draws one, which stands in ``info["seed"]``. ``reset(options={"paths": ...})`` and
     ``options={"scenario": ...}`` change the network of one episode. A scenario brings its own workload, and the settings
-    of the constructor override it. At the end, ``info["run"]`` is the run.
+    of the constructor override it. At the end, ``info["run"]`` is the run. Its
+    ``command`` is None, because no command line knows the agent.
 
     The decisions of both ends of the connection are steps, as those of a scheduler that is a Python class.
     """
@@ -73,27 +81,24 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         scenario: AnyScenario | None = None,
         reward: str | Callable[[Run], float] = "completion_ms",
         unfinished_reward: float = -1e6,
-        subflows: int | None = None,
+        places: int | None = None,
         **settings: Setting,
     ) -> None:
         if not paths and scenario is None:
             paths = ["wifi-home", "lte-att"]
+        _refuse(settings)
         # They also count for the scenario of a single episode, and the default workload does not.
         self._settings = dict(settings)
         if scenario is None:
             settings.setdefault("workload", "download:512kB")
         self._draft = draft_of(scenario, paths, settings)
         self._reward = reward if callable(reward) else _measure(word("reward", reward))
-        try:
-            self._unfinished_reward = float(unfinished_reward)
-        except (TypeError, ValueError):
-            raise _plait.Error(f"unfinished_reward: `{unfinished_reward}` is no number\n  allowed: a number") from None
-        paths_of_draft = _plait.Episode.paths(self._draft)
-        self.subflows = paths_of_draft if subflows is None else whole("subflows", subflows, 2, 8)
-        self._check_paths(paths_of_draft)
-        size = len(CONNECTION) + self.subflows * len(SUBFLOW)
+        self._unfinished_reward = _number("unfinished_reward", unfinished_reward)
+        self.places = _subflows(self._draft) if places is None else whole("places", places, 2, MOST_PLACES)
+        self._check_places(self._draft)
+        size = len(CONNECTION) + self.places * len(SUBFLOW)
         self.observation_space = gymnasium.spaces.Box(0.0, _LARGEST, (size,), np.float32)
-        self.action_space = gymnasium.spaces.Discrete(self.subflows + 1)
+        self.action_space = gymnasium.spaces.Discrete(self.places + 1)
         self._episode: _plait.Episode | None = None
         self._nothing: Observation = np.zeros(size, np.float32)
         self._seen = self._nothing
@@ -102,7 +107,7 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
     @property
     def names(self) -> list[str]:
         """The name of each number of an observation, such as ``srtt_ms.0``."""
-        return CONNECTION + [f"{name}.{place}" for place in range(self.subflows) for name in SUBFLOW]
+        return CONNECTION + [f"{name}.{place}" for place in range(self.places) for name in SUBFLOW]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -112,9 +117,9 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         self._seed = int(self.np_random.integers(2**63)) if seed is None else seed
         self.close()
         draft = self._drawn(options)
-        self._check_paths(_plait.Episode.paths(draft))
+        self._check_places(draft)
         draft.set("seed", [str(self._seed)])
-        self._episode = _plait.Episode(draft, self.subflows)
+        self._episode = _plait.Episode(draft, self.places)
         self._seen = self._observation(self._episode.observe())
         return self._seen, {"seed": self._seed, "action_mask": self.action_masks()}
 
@@ -125,9 +130,9 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         # A run without a decision has ended before the first step.
         report = self._episode.report
         if report is None:
-            place = whole("action", action, 0, self.subflows)
+            place = whole("action", action, 0, self.places)
             try:
-                numbers = self._episode.act(place if place < self.subflows else -1)
+                numbers = self._episode.act(place if place < self.places else -1)
             except BaseException:
                 # After Ctrl-C, the agent lacks this observation, and its next action would answer it.
                 self.close()
@@ -139,14 +144,14 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         assert report is not None
         self._episode = None
         run = Run(report)
-        reward = float(self._reward(run)) if run.complete else self._unfinished_reward
+        reward = _number("reward", self._reward(run)) if run.complete else self._unfinished_reward
         self._seen = self._nothing.copy()
         info = {"action_mask": self.action_masks(), "seed": self._seed, "run": run}
         return self._seen, reward, run.complete, not run.complete, info
 
     def action_masks(self) -> NDArray[np.int8]:
         """Returns 1 for each action that is allowed: the subflows with room, and the wait."""
-        mask: NDArray[np.int8] = np.ones(self.subflows + 1, np.int8)
+        mask: NDArray[np.int8] = np.ones(self.places + 1, np.int8)
         mask[:-1] = self._seen[len(CONNECTION) + _USABLE :: len(SUBFLOW)]
         return mask
 
@@ -154,12 +159,16 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         """Ends the run, if there is one."""
         self._episode = None
 
-    def _check_paths(self, paths: int) -> None:
-        if paths < 2:
-            raise _plait.Error("paths: one path leaves no choice\n  allowed: two or more paths")
-        if paths > self.subflows:
-            text = f"paths: {paths} of them, and the environment has {self.subflows} subflows"
-            raise _plait.Error(f"{text}\n  allowed: {self.subflows} paths at most, or subflows={paths} when it is made")
+    def _check_places(self, draft: _plait.Draft) -> None:
+        """Refuses a scenario without a choice, or with subflows that have no place."""
+        if _plait.Episode.paths(draft) < 2:
+            # The engine makes such a run as plain TCP, whatever `subflows` says.
+            raise _plait.Error("paths: one path leaves no choice, because its run is plain TCP\n  allowed: two or more paths")
+        subflows = _subflows(draft)
+        if subflows > self.places:
+            text = f"subflows: the scenario has {subflows} of them, and the environment has {self.places} places"
+            allowed = f"{self.places} subflows at most, or places={subflows} when the environment is made"
+            raise _plait.Error(f"{text}\n  allowed: {allowed}")
 
     def _drawn(self, given: dict[str, Any] | None) -> _plait.Draft:
         """Returns the scenario of an episode."""
@@ -178,6 +187,36 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
             return self._nothing.copy()
         seen: Observation = np.frombuffer(numbers, np.float32).copy()
         return seen
+
+
+def _refuse(settings: Mapping[str, Setting]) -> None:
+    """Refuses settings of a comparison, which an episode would ignore."""
+    for name in ("scheduler", "schedulers"):
+        if settings.get(name) is not None:
+            raise _plait.Error(f"--{name}: the agent is the scheduler\n  allowed: no scheduler; plait.run(..., scheduler=...) runs one")
+    if str(settings.get("runs") or 1) != "1":
+        raise _plait.Error("--runs: an episode is one run\n  allowed: reset(seed=N) for each run")
+    if settings.get("seed") is not None:
+        raise _plait.Error("--seed: each episode has its own seed\n  allowed: reset(seed=N)")
+
+
+def _subflows(draft: _plait.Draft) -> int:
+    """Returns the number of subflows that a connection of the scenario can have."""
+    paths = _plait.Episode.paths(draft)
+    words = shlex.split(draft.command())
+    each = words[words.index("--subflows") + 1] if "--subflows" in words else "1"
+    # From both paths to both addresses of the server.
+    return 4 if each == "mesh4" else paths * int(each)
+
+
+def _number(name: str, value: Any) -> float:
+    """Returns ``value``, which is a number."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise _plait.Error(f"{name}: `{value}` is no number (it is of the type {type(value).__name__})\n  allowed: a number")
 
 
 def _measure(name: str) -> Callable[[Run], float]:

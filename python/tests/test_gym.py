@@ -158,6 +158,32 @@ def test_the_lowest_rtt_is_minrtt_on_every_network() -> None:
         assert info["run"].digest == plait.run(other, workload=workload, scheduler="minrtt", seed=2).digest
 
 
+@pytest.mark.parametrize(("subflows", "places"), [(2, 4), (4, 8), ("mesh4", 4), (1, 2)])
+def test_every_subflow_of_a_scenario_has_a_place(subflows: Any, places: int) -> None:
+    scenario = plait.Scenario(PATHS, workload="download:512kB", subflows=subflows)
+    envs = [gymnasium.make(gym.ID, scenario=scenario), gymnasium.make(gym.ID, paths=PATHS, subflows=subflows)]
+    digests = set()
+    for env in envs:
+        assert env.unwrapped.places == places and env.action_space.n == places + 1
+        present: set[int] = set()
+
+        def policy(observation: Any, info: Any) -> int:
+            present.update(at for at in range(places) if observation[place("present", at)])
+            return lowest_rtt(observation, info)
+
+        *_, info = episode(env, policy, seed=2)
+        assert len(present) >= min(places, 4)
+        digests.add(info["run"].digest)
+    assert digests == {plait.run(scenario=scenario, scheduler="minrtt", seed=2).digest}
+
+
+def test_more_places_than_subflows_are_allowed() -> None:
+    env = gymnasium.make(gym.ID, paths=PATHS, places=4)
+    assert env.action_space.n == 5
+    *_, info = episode(env, lowest_rtt, seed=2, options={"scenario": plait.Scenario(PATHS, workload="download:64kB", subflows=2)})
+    assert info["run"].complete
+
+
 def test_an_action_without_room_waits_and_a_run_without_end_is_truncated() -> None:
     env = gymnasium.make(gym.ID, paths=PATHS, workload="download:64kB", until="3s")
     _, reward, terminated, truncated, info = episode(env, lambda observation, info: 2, seed=1)
@@ -248,11 +274,23 @@ def test_the_cost_of_a_step() -> None:
     [
         (lambda: gymnasium.make(gym.ID, reward=3), "reward: `3` is no text"),
         (lambda: gymnasium.make(gym.ID, unfinished_reward="x"), "unfinished_reward: `x` is no number"),
-        (lambda: gymnasium.make(gym.ID, subflows=2.5), "--subflows: `2.5`"),
-        (lambda: gymnasium.make(gym.ID, subflows=9), "--subflows: `9`"),
+        (lambda: gymnasium.make(gym.ID, unfinished_reward="5"), "unfinished_reward: `5` is no number"),
+        (lambda: gymnasium.make(gym.ID, places=2.5), "--places: `2.5`"),
+        (lambda: gymnasium.make(gym.ID, places=9), "--places: `9`"),
+        (lambda: gymnasium.make(gym.ID, subflows=2.5), "--subflows(.|\n)*`2.5`"),
+        (lambda: gymnasium.make(gym.ID, subflows=5), "--subflows(.|\n)*10 subflows in all"),
+        (lambda: gymnasium.make(gym.ID, places=3, subflows=2), "has 4 of them, and the environment has 3 places\n.*places=4"),
+        (lambda: gymnasium.make(gym.ID, paths=PATHS[:1], subflows=2), "one path leaves no choice"),
+        (lambda: gymnasium.make(gym.ID, scheduler="ecf"), "--scheduler: the agent is the scheduler\n  allowed: "),
+        (lambda: gymnasium.make(gym.ID, schedulers=["ecf"]), "--schedulers: the agent is the scheduler\n  allowed: "),
+        (lambda: gymnasium.make(gym.ID, runs=5), "--runs: an episode is one run\n  allowed: "),
+        (lambda: gymnasium.make(gym.ID, seed=5), "--seed: each episode has its own seed\n  allowed: reset"),
+        (lambda: episode(gymnasium.make(gym.ID, reward=lambda run: "good"), lowest_rtt), "reward: `good` is no number .*str"),
+        (lambda: episode(gymnasium.make(gym.ID, reward=lambda run: None), lowest_rtt), "reward: `None` is no number"),
         (lambda: made().reset(options=3), "options: `3` is no dictionary"),
         (lambda: made().reset(options={"paths": PATHS[:1]}), "one path leaves no choice"),
-        (lambda: made().reset(options={"paths": [*PATHS, "third:rtt=9ms,rate=1mbit"]}), "3 of them, and the environment has 2"),
+        (lambda: made().reset(options={"paths": [*PATHS, "third:rtt=9ms,rate=1mbit"]}), "3 of them, and the environment has 2 places"),
+        (lambda: made().reset(options={"scenario": plait.Scenario(PATHS, workload="bulk:1s", subflows=2)}), "has 4 of them"),
         (lambda: begun().step(3), "--action: `3`"),
         (lambda: begun().step(-1), "--action: `-1`"),
     ],
