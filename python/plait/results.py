@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import shutil
+import textwrap
 from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -197,9 +198,9 @@ class Run(Report[_plait.RunReport]):
     @cached_property
     def _inner(self) -> _plait.RunReport:  # type: ignore[override]
         text, events, scheduler = self._recipe or ("", False, None)
-        if self._document["scheduler"] == "environment":
+        if self._of_agent:
             problem = "an agent of plait.gym made the decisions of this run, so a pickled one cannot repeat it"
-            raise _plait.Error(f"{problem}\n  allowed: digest, command, complete, measures, to_dict()")
+            raise _plait.Error(f"{problem}\n  allowed: digest, complete, measures, to_dict()")
         if scheduler is not None:
             register(scheduler)
         inner = _plait.run(_plait.Draft.from_toml("scenario", text), events)
@@ -213,20 +214,35 @@ class Run(Report[_plait.RunReport]):
 
     def _text(self, width: int) -> str:
         try:
-            return super()._text(width)
+            text = super()._text(width)
+            if self._of_agent:
+                why = "No command line repeats this run: an agent of plait.gym made its decisions."
+                text = text.rpartition("Run again:")[0] + textwrap.fill(why, width) + "\n"
+            return text
         except _plait.Error as error:
             # A run that was pickled and cannot be repeated.
             document, why = self._document, str(error).partition("\n")[0]
             return f"<plait.Run {document['scheduler']}, {document['workload']}, digest {self.digest}: {why}>"
 
     @property
-    def command(self) -> str:
-        """The command line that repeats the run."""
-        return str(self._document["command"])
+    def _of_agent(self) -> bool:
+        """True if an agent of `plait.gym` made the decisions."""
+        return bool(self._document["scheduler"] == "environment")
+
+    @property
+    def command(self) -> str | None:  # type: ignore[override]
+        """The command line that repeats the run. It is None if an agent of `plait.gym` made the decisions."""
+        command: str | None = self._document["command"]
+        return command
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the document that `command` prints with ``--json``."""
-        return super().to_dict() if self._recipe is None else deepcopy(self._document)
+        """Returns the document of ``plait run --json``. Its ``command`` is that of the run."""
+        if self._recipe is not None:
+            return deepcopy(self._document)
+        document = super().to_dict()
+        if document["scheduler"] == "environment":
+            document["command"] = None
+        return document
 
     @property
     def digest(self) -> str:
@@ -261,6 +277,9 @@ class Run(Report[_plait.RunReport]):
         It repeats the run, because a run keeps no numbers for drawings.
         """
         document = self._document
+        if self._of_agent:
+            problem = "an agent of plait.gym made the decisions of this run, so it cannot be repeated for a drawing"
+            raise _plait.Error(f"plot: {problem}\n  allowed: print(run), run.measures, the timeline in run.to_dict()")
         title = f"{document['scheduler']}, {document['workload']}"
         return plot_run.draw(json.loads(self._inner.drawings()), title, theme)
 

@@ -184,6 +184,17 @@ def test_more_places_than_subflows_are_allowed() -> None:
     assert info["run"].complete
 
 
+def test_a_run_of_an_agent_has_no_command_and_no_drawing() -> None:
+    *_, info = episode(gymnasium.make(gym.ID, paths=PATHS, workload="download:64kB"), lowest_rtt, seed=1)
+    run = info["run"]
+    for one in (run, pickle.loads(pickle.dumps(run))):
+        assert one.command is None and one.to_dict()["command"] is None
+        assert "Run again" not in str(one) and "plait run" not in str(one)
+    assert str(run).endswith("\nNo command line repeats this run: an agent of plait.gym made its decisions.")
+    with pytest.raises(plait.Error, match="plot: an agent of plait.gym made the decisions(.|\n)*allowed: "):
+        run.plot()
+
+
 def test_an_action_without_room_waits_and_a_run_without_end_is_truncated() -> None:
     env = gymnasium.make(gym.ID, paths=PATHS, workload="download:64kB", until="3s")
     _, reward, terminated, truncated, info = episode(env, lambda observation, info: 2, seed=1)
