@@ -548,6 +548,8 @@ def test_the_module_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["--seed", "-1", "--experiment", "ton-fig8", "--out", str(out)], 2, "--seed: `-1`"),
         (["--program", "0.0.1", str(file), "--out", str(out)], 2, "the command is plait 0.0.1"),
         ([str(file), "--out", str(out), "--cluster", "tcp://127.0.0.1:1"], 4, "no Dask scheduler answers"),
+        ([str(file), "--out", str(out), "--cluster", "tls://127.0.0.1:1"], 2, "no keys for TLS\n  allowed: tcp://HOST:PORT, or"),
+        ([str(file), "--out", str(out), "--cluster", "foo://127.0.0.1:1"], 2, "allowed: tcp://HOST:PORT"),
     ]:
         assert command.main(words) == code
         assert text in capsys.readouterr().err

@@ -97,9 +97,14 @@ def connected(address: str) -> Any:
     except ImportError:
         text = "--cluster needs the Python package distributed\n  install it: pip install 'plait[cluster]'"
         raise _plait.Error(text) from None
+    if address.partition("://")[0] in ("tls", "wss"):
+        # A client of these needs keys, which an address does not have.
+        text = f"--cluster: `{address}`: this command has no keys for TLS"
+        remedy = f"plait.sweep(..., executor=distributed.Client({address!r}, security=distributed.Security(...)))"
+        raise _plait.Error(f"{text}\n  allowed: tcp://HOST:PORT, or in Python {remedy}")
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise _plait.Error(f"--cluster: `{address}`: {error}\n  allowed: tcp://HOST:PORT") from None
     except OSError as error:
         raise OSError(f"--cluster: `{address}`: no Dask scheduler answers: {error}") from None

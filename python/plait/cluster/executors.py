@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor
 from typing import Any, Protocol
@@ -17,8 +19,18 @@ KEPT_TEXTS = 64
 """Large texts that a cluster keeps for later tasks: those of the latest tasks."""
 
 
+JOIN_SECONDS = 30.0
+"""Time in which the first worker must join a cluster that has started no workers itself."""
+
+NOTICE_SECONDS = 2.0
+"""Time without a worker after which a message says so."""
+
+LOOK_SECONDS = 0.1
+"""Time between two looks at a cluster without workers."""
+
+
 class Lost(_plait.Error):
-    """Workers were lost, or the scheduler of a cluster."""
+    """Workers were lost or never joined, or the scheduler of a cluster was lost."""
 
 
 class Future(Protocol):
@@ -33,6 +45,9 @@ class Future(Protocol):
 
 class Workers(Protocol):
     """The workers of a sweep."""
+
+    def wait(self) -> None:
+        """Waits until there is a worker."""
 
     def count(self) -> int:
         """Returns the number of tasks that run at the same time."""
@@ -49,6 +64,9 @@ class OfExecutor:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
+
+    def wait(self) -> None:
+        """Returns at once: an executor starts its workers itself."""
 
     def count(self) -> int:
         # The executors of the standard library have this attribute, others need not.
@@ -73,12 +91,45 @@ class OfClient:
         self.texts: dict[str, Any] = {}
         """Tasks that have a large text as their result, by digest: the latest one last."""
 
-    def count(self) -> int:
+    def wait(self) -> None:
+        """Waits for the first worker.
+
+        It raises `plait.Error` after `JOIN_SECONDS`. Workers that a cluster has requested may come later, for example jobs
+        that wait in the queue of SLURM.
+        """
+        began, told = time.monotonic(), False
+        while not self.threads():
+            waited = time.monotonic() - began
+            if not told and waited >= min(NOTICE_SECONDS, JOIN_SECONDS / 2):
+                told = True
+                if sys.stderr is not None:
+                    print(f"plait: no worker has joined the cluster yet\n  {self.remedy()}", file=sys.stderr, flush=True)
+            if waited >= JOIN_SECONDS and not self.planned():
+                text = f"executor: no worker has joined the cluster in {JOIN_SECONDS:g} s"
+                raise Lost(f"{text}\n  allowed: a cluster with workers; {self.remedy()}")
+            time.sleep(LOOK_SECONDS)
+
+    def remedy(self) -> str:
+        """Returns how a worker is started."""
+        scheduler = getattr(getattr(self.client, "scheduler", None), "address", "tcp://HOST:8786")
+        return f"start one on each host: dask worker {scheduler} --nthreads 8"
+
+    def planned(self) -> bool:
+        """Returns true if the cluster has requested workers, which start later."""
+        cluster = getattr(self.client, "cluster", None)
+        return bool(getattr(cluster, "plan", None))
+
+    def threads(self) -> int:
+        """Returns the number of threads of all workers."""
         try:
             threads: dict[str, int] = self.client.nthreads()
         except OSError as error:
             raise lost(error) from None
-        return max(1, sum(threads.values()))
+        return sum(threads.values())
+
+    def count(self) -> int:
+        # All workers may be lost for a moment, until others take their places.
+        return max(1, self.threads())
 
     def submit(self, batch: Batch, address: str, texts: Texts, lacking: bool = False) -> Future:
         try:

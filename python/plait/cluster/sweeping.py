@@ -171,6 +171,8 @@ class _Making:
         """Hands out batches, of which only a few are under way at the same time."""
         ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         under_way: dict[Future, Batch] = {}
+        if self.due:
+            workers.wait()
         count, counted = workers.count(), time.monotonic()
 
         def hand_out(batch: Batch, lacking: bool = False) -> None:
