@@ -230,9 +230,10 @@ class Run(Report[_plait.RunReport]):
         return bool(self._document["scheduler"] == "environment")
 
     @property
-    def command(self) -> str | None:  # type: ignore[override]
+    def command(self) -> str:
         """The command line that repeats the run. It is None if an agent of `plait.gym` made the decisions."""
-        command: str | None = self._document["command"]
+        # No type says None, because a run of `plait.run` always has a command.
+        command: str = self._document["command"]
         return command
 
     def to_dict(self) -> dict[str, Any]:
