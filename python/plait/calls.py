@@ -107,7 +107,8 @@ def runs(
 ) -> Iterator[dict[str, Any]]:
     """Iterates over the runs of a comparison, seed by seed, without a report.
 
-    Each run is a dictionary with the columns of `Result.runs`. As many runs are made at a time as there are cores
+    Each run is a dictionary with the columns of `Result.runs`. A value that a run lacks is None: a row ``tcp:wifi`` has no
+    RTT of another path. Only a measure that no run so far has had is absent. As many runs are made at a time as there are cores
     (``jobs``), and none is kept, so the number of runs is not limited by memory. A loop may stop at any run. The
     arguments are those of `compare`, without ``expect`` and ``explain``, which need all runs.
 
@@ -116,7 +117,25 @@ def runs(
     >>> first["scheduler"], first["run"], first["seed"], first["completed"]
     ('ecf', 0, 1, True)
     """
-    return _plait.EachRun(draft_of(scenario, paths, settings))
+    return EachRun(_plait.EachRun(draft_of(scenario, paths, settings)))
+
+
+class EachRun(Iterator[dict[str, Any]]):
+    """The runs, each with the keys of all."""
+
+    # It is no generator: after Ctrl-C, it goes on.
+    def __init__(self, inner: _plait.EachRun) -> None:
+        self._inner = inner
+        self._known: dict[str, None] = {}
+        """The keys of the runs so far, in order."""
+
+    def __next__(self) -> dict[str, Any]:
+        run = next(self._inner)
+        # Every run names all paths there.
+        paths = [key.partition(".")[2] for key in run if key.startswith("path_share.")]
+        measured = [f"{name}.{path}" for path in paths for name in ("rtt_ms", "rtt_min_ms", "rtt_max_ms")]
+        self._known.update(dict.fromkeys([*run, *measured]))
+        return {**run, **{key: None for key in self._known if key not in run}}
 
 
 def explain(

@@ -41,13 +41,22 @@ def test_the_table_has_the_numbers_of_the_rows(result: plait.Result) -> None:
 
 
 def test_the_runs_are_those_of_the_iterator(result: plait.Result) -> None:
-    lines = [{name: value for name, value in line.items() if value is not None} for line in result.runs]
+    lines = list(result.runs)
     made = list(plait.runs(PATHS, vary={"lte.rtt": ["60ms", "90ms"]}, **SETTINGS))
     key = lambda line: (line["lte.rtt"], line["scheduler"], line["run"])  # noqa: E731
     assert sorted(made, key=key) == sorted(lines, key=key)
     # Seed by seed: every row meets the same network before the next seed.
     assert [line["run"] for line in made[:12]] == [0] * 4 + [1] * 4 + [2] * 4
     assert made[0]["seed"] == 2**64 - 1
+
+
+def test_each_run_of_the_iterator_has_the_keys_of_all() -> None:
+    for settings in ({}, {"workload": "download:2kB"}):
+        made = list(plait.runs(PATHS, **{**SETTINGS, **settings}))
+        columns = set(plait.compare(PATHS, **{**SETTINGS, **settings}).runs.columns)
+        assert all(set(line) == columns for line in made)
+        alone = next(line for line in made if line["scheduler"] == "tcp:wifi")
+        assert alone["rtt_ms.lte"] is None and alone["rtt_ms.wifi"] > 0
 
 
 def test_the_iterator_makes_only_the_runs_that_are_taken() -> None:
