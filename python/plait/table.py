@@ -37,7 +37,9 @@ class Table:
 
     def __getitem__(self, name: str) -> list[Any]:
         """Returns the values of a column; None for a row that has no value."""
-        return self._inner.column(word("column", name))
+        if word("column", name) not in self.columns:
+            raise _plait.Error(f"column: unknown column `{name}`\n  allowed: {', '.join(self.columns)}")
+        return self._inner.column(name)
 
     def __len__(self) -> int:
         return len(self._inner)

@@ -155,6 +155,7 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.sweep(experiment=3, out="/nowhere/x"), "experiment: `3` is no name"),  # type: ignore[arg-type]
         (lambda: plait.experiment("ton-fig8", quick="no"), "--quick: `no`"),  # type: ignore[arg-type]
         (lambda: plait.compare(PATHS, schedulers="minrtt", runs=1, **RUN).table[0], "column: `0` is no text"),  # type: ignore[index]
+        (lambda: plait.compare(PATHS, schedulers="minrtt", runs=1, **RUN).table["nix"], "unknown column `nix`\n  allowed: scheduler, cc"),
     ],
 )
 def test_an_argument_of_another_kind_is_an_error_of_the_package(call: Any, text: str) -> None:

@@ -1,7 +1,8 @@
-"""Clusters whose workers come late, or never."""
+"""Clusters whose workers come late or never, and data sets that are damaged."""
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,34 @@ def test_a_cluster_without_workers_is_named(
         with pytest.raises(plait.Error, match=r"no worker has joined the cluster in 0.2 s\n  allowed: .*dask worker tcp://HOST:8786"):
             plait.sweep(few, out=tmp_path, executor=Empty(looks, planned), progress=False)
     assert capsys.readouterr().err.count("no worker has joined the cluster yet\n  start one on each host: dask worker") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{}", "it is no manifest of a sweep"),
+        ("[3]", "it is no manifest of a sweep"),
+        ('{"schema": "plait.sweep/1", "runs": 3, "digest": "", "files": [{}], "scenarios": []}', "it is no manifest"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_a_damaged_manifest_is_named(content: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(plait.Error, match=rf"manifest.json: {problem}.*\n  allowed: .*repeat the call of plait.sweep"):
+        plait.Sweep.open(tmp_path)
+    with pytest.raises(plait.Error, match=r"manifest.json: Not a directory\n  allowed: "):
+        plait.Sweep.open(tmp_path / "manifest.json")
+
+
+def test_a_deleted_file_is_named_and_the_same_call_writes_it_again(tmp_path: Path) -> None:
+    few = scenario(vary=None)
+    swept = plait.sweep(few, out=tmp_path, progress=False)
+    (file,) = swept.files
+    content = file.read_bytes()
+    file.unlink()
+    for module in ("polars", "pandas"):
+        pytest.importorskip(module)
+        with pytest.raises(plait.Error, match=r"part-00000.parquet: there is no such file\n  allowed: .*repeat the call"):
+            getattr(plait.Sweep.open(tmp_path), f"to_{module}")()
+    plait.sweep(few, out=tmp_path, progress=False)
+    assert file.read_bytes() == content and json.loads((tmp_path / "manifest.json").read_text())["runs"] == 12

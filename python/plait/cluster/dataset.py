@@ -23,6 +23,11 @@ PART_RUNS = 100_000
 CELLS_AT_ONCE = 256
 """Cells that are converted at a time."""
 
+SCHEMA = "plait.sweep/1"
+"""The schema of a manifest."""
+
+REPEAT = "repeat the call of plait.sweep with this `out`: it writes the files again, and makes only missing runs"
+
 FIRST = ["scenario"]
 TEXTS = ["scheduler", "cc"]
 
@@ -46,13 +51,18 @@ class Sweep:
     def open(cls, out: str | os.PathLike[str]) -> Sweep:
         """Opens the data set in a directory."""
         manifest = Path(file_name("out", out)) / "manifest.json"
+        allowed = f"the directory of a sweep that has ended; {REPEAT}"
         try:
-            return cls(Path(out), json.loads(manifest.read_text(encoding="utf-8")), {})
+            content = json.loads(manifest.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            text = f"{manifest}: there is no such file\n  allowed: the directory of a sweep that has ended"
-            raise _plait.Error(text) from None
+            raise _plait.Error(f"{manifest}: there is no such file\n  allowed: {allowed}") from None
+        except OSError as error:
+            raise _plait.Error(f"{manifest}: {error.strerror}\n  allowed: {allowed}") from None
         except ValueError as error:
-            raise _plait.Error(f"{manifest}: {error}") from None
+            raise _plait.Error(f"{manifest}: {error}\n  allowed: {allowed}") from None
+        if not _is_manifest(content):
+            raise _plait.Error(f"{manifest}: it is no manifest of a sweep ({SCHEMA})\n  allowed: {allowed}")
+        return cls(Path(out), content, {})
 
     @property
     def digest(self) -> str:
@@ -69,15 +79,22 @@ class Sweep:
         """The Parquet files."""
         return [self.out / file["name"] for file in self.manifest["files"]]
 
+    def _present(self) -> list[Path]:
+        """Returns the Parquet files, all of which exist."""
+        for file in self.files:
+            if not file.is_file():
+                raise _plait.Error(f"{file}: there is no such file\n  allowed: all files of the sweep; {REPEAT}")
+        return self.files
+
     def to_polars(self) -> polars.DataFrame:
         """Returns all runs as a data frame of polars."""
-        frame: polars.DataFrame = package("polars", "to_polars", "polars").read_parquet(self.files)
+        frame: polars.DataFrame = package("polars", "to_polars", "polars").read_parquet(self._present())
         return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns all runs as a data frame of pandas."""
         package("pandas", "to_pandas", "pandas")
-        data = package("pyarrow.dataset", "to_pandas", "cluster").dataset(self.files)
+        data = package("pyarrow.dataset", "to_pandas", "cluster").dataset(self._present())
         frame: pandas.DataFrame = data.to_table().to_pandas()
         return frame
 
@@ -85,6 +102,15 @@ class Sweep:
         names = ", ".join(scenario["name"] for scenario in self.manifest["scenarios"][:3])
         more = len(self.manifest["scenarios"]) - 3
         return f"<plait.Sweep {self.out}: {self.rows} runs of {names}{f' and {more} more' if more > 0 else ''}>"
+
+
+def _is_manifest(content: Any) -> bool:
+    """Returns true for a manifest with all that `Sweep` reads."""
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        return False
+    named = [content.get(key) for key in ("files", "scenarios")]
+    lists = all(isinstance(it, list) and all(isinstance(one, dict) and "name" in one for one in it) for it in named)
+    return lists and isinstance(content.get("runs"), int) and "digest" in content
 
 
 def write(out: Path, plans: Sequence[_plait.Plan], log: _plait.RunLog, workers: dict[str, int]) -> Sweep:
@@ -107,7 +133,7 @@ def write(out: Path, plans: Sequence[_plait.Plan], log: _plait.RunLog, workers: 
         if f"runs/{path.name}" not in kept:
             path.unlink()
     manifest = {
-        "schema": "plait.sweep/1",
+        "schema": SCHEMA,
         "version": _plait.PROGRAM,
         "program": log.program,
         "pyarrow": pyarrow.__version__,
