@@ -30,6 +30,27 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     raise _plait.Error(f"--{name}: `{value}`: not a number that fits\n  allowed: a whole number from {least} to {most}")
 
 
+def unicode(place: str, text: str) -> str:
+    """Returns ``text``, which has no half of a character (a lone surrogate). Files of bytes outside UTF-8 have such names.
+
+    >>> unicode("--path", "wifi")
+    'wifi'
+    >>> unicode("--path", "wifi\\udcff")
+    Traceback (most recent call last):
+        ...
+    plait.Error: --path: `wifi\\udcff` is no text of Unicode
+      allowed: a text without lone surrogates, which stand for bytes outside UTF-8
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = text.encode("utf-8", "backslashreplace").decode()
+        place = place.encode("utf-8", "backslashreplace").decode()
+        allowed = "a text without lone surrogates, which stand for bytes outside UTF-8"
+        raise _plait.Error(f"{place}: `{shown}` is no text of Unicode\n  allowed: {allowed}") from None
+    return text
+
+
 def switch(name: str, value: object) -> bool:
     """Returns ``value``, which is True or False."""
     # numpy has a bool of its own.
@@ -41,7 +62,7 @@ def switch(name: str, value: object) -> bool:
 def word(name: str, value: object) -> str:
     """Returns ``value``, which is a text."""
     if isinstance(value, str):
-        return value
+        return unicode(name, value)
     raise _plait.Error(f"{name}: `{value}` is no text (it is of the type {type(value).__name__})\n  allowed: a text")
 
 
@@ -50,7 +71,7 @@ def file_name(name: str, value: object) -> str:
     if isinstance(value, (str, os.PathLike)):
         named = os.fspath(value)
         if isinstance(named, str):
-            return named
+            return unicode(name, named)
     raise _plait.Error(f"{name}: `{value}` is no name of a file\n  allowed: a text, or a pathlib.Path")
 
 

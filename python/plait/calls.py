@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plait import _plait
-from plait.arguments import switch, whole
+from plait.arguments import switch, unicode, whole
 from plait.progress import progress_bar
 from plait.results import Explanation, Result, Run, terminal_width
 from plait.scenario import AnyPath, AnyScenario, Setting, draft_of, texts_of
@@ -166,7 +166,7 @@ def explain(
     _refuse_runs(settings)
     draft = draft_of(scenario, paths, {**given, **settings})
     most = whole("slowest", slowest, 1, 100)
-    time = None if at is None else str(at)
+    time = None if at is None else unicode("--at", str(at))
     others = None if compare_with is None else ",".join(texts_of("--compare-with", compare_with))
     with progress_bar(progress) as tell:
         document, text = _plait.explain(draft, most, time, others, terminal_width(), tell)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plait import _plait
+from plait.arguments import unicode
 from plait.schedulers import name_of, register
 
 
@@ -72,5 +73,5 @@ def list_measures(name: str | None = None) -> list[dict[str, Any]]:
 
 
 def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = json.loads(_plait.list_entries(kind, None if name is None else str(name)))["entries"]
+    entries: list[dict[str, Any]] = json.loads(_plait.list_entries(kind, None if name is None else unicode(kind, str(name))))["entries"]
     return entries

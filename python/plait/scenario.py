@@ -8,7 +8,7 @@ from numbers import Number
 from typing import Any, TypeAlias, Union
 
 from plait._plait import Draft, Error
-from plait.arguments import file_name, word
+from plait.arguments import file_name, unicode, word
 from plait.schedulers import Scheduler, name_of, register
 
 Value: TypeAlias = Union[str, int, float, bool, "Path", type[Scheduler]]
@@ -160,6 +160,7 @@ def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[s
     if settings.get("scheduler") is not None and settings.get("schedulers") is not None:
         raise Error("--scheduler: it stands beside --schedulers\n  allowed: one of the two")
     for name, value in settings.items():
+        unicode("setting", name)
         if value is not None:
             # The command line takes both spellings.
             texts = texts_of(f"--{name.replace('_', '-')}", value)
@@ -170,9 +171,9 @@ def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[s
 def _path(path: AnyPath) -> str:
     if isinstance(path, Mapping):
         keys = {str(key): value for key, value in path.items()}
-        return str(Path(word("--path", keys.pop("name", "")), **keys))
+        return unicode("--path", str(Path(word("--path", keys.pop("name", "")), **keys)))
     if isinstance(path, (str, Path)):
-        return str(path)
+        return unicode("--path", str(path))
     raise _no_path(path)
 
 
@@ -184,7 +185,7 @@ def _no_path(given: object) -> Error:
 def texts_of(place: str, value: object) -> list[str]:
     """Returns the texts of a setting as the command line has them. Errors name the ``place``."""
     if isinstance(value, Mapping):
-        return [f"{key}={_joined(place, values)}" for key, values in value.items()]
+        return [unicode(place, f"{key}={_joined(place, values)}") for key, values in value.items()]
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, type)):
         return [_text(place, one) for one in value]
     return [_text(place, value)]
@@ -204,6 +205,6 @@ def _text(place: str, value: Any) -> str:
         return file_name(place, value)
     # The numbers of numpy and `decimal` are such numbers too.
     if isinstance(value, (str, Path, Number)):
-        return str(value)
+        return unicode(place, str(value))
     allowed = "a text with its unit, a number, True, False, or a list of these"
     raise Error(f"{place}: `{value}` is no setting (it is of the type {type(value).__name__})\n  allowed: {allowed}")

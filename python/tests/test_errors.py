@@ -163,6 +163,36 @@ def test_an_argument_of_another_kind_is_an_error_of_the_package(call: Any, text:
         call()
 
 
+HALF = "\udcff"
+"""Half of a character, as in the name of a file whose bytes are not UTF-8."""
+
+
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [
+        (lambda: plait.compare(f"{HALF}:rate=1mbit", **RUN), "--path"),
+        (lambda: plait.compare([plait.Path("wifi", rate=HALF), "lte-att"], **RUN), "--path wifi:rate"),
+        (lambda: plait.compare([{"name": "wifi", HALF: 3}, "lte-att"], **RUN), "--path"),
+        (lambda: plait.compare(PATHS, workload=HALF), "--workload"),
+        (lambda: plait.compare(PATHS, **{**RUN, HALF: 3}), "setting"),
+        (lambda: plait.compare(PATHS, vary={HALF: ["20ms"]}, **RUN), "--vary"),
+        (lambda: plait.run(PATHS, scheduler=HALF, **RUN), "--scheduler"),
+        (lambda: plait.explain(PATHS, at=HALF, **RUN), "--at"),
+        (lambda: plait.Scenario.from_toml(HALF), "text"),
+        (lambda: plait.Scenario.from_file(HALF), "file"),
+        (lambda: plait.experiment(HALF), "name_or_file"),
+        (lambda: plait.sweep(HALF, out="/nowhere/x"), r"scenarios\[0\]"),
+        (lambda: plait.Sweep.open(f"/nowhere/{HALF}"), "out"),
+        (lambda: plait.list_schedulers(HALF), "schedulers"),
+    ],
+)
+def test_half_of_a_character_is_an_error_of_the_package(call: Any, place: str) -> None:
+    with pytest.raises(plait.Error, match=rf"^{place}: `.*\\udcff.*` is no text of Unicode\n  allowed: ") as refused:
+        call()
+    # It can be printed.
+    str(refused.value).encode()
+
+
 def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     result = plait.compare(PATHS, schedulers="minrtt", runs=2, **RUN)
     for call, name in [(result.to_polars, "polars"), (result.to_pandas, "pandas"), (result.plot, "matplotlib")]:

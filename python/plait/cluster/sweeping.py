@@ -95,7 +95,7 @@ def plans_of(
     plans = []
     for place, scenario in enumerate(several):
         if isinstance(scenario, (str, os.PathLike)):
-            name = os.fspath(scenario)
+            name = file_name(f"scenarios[{place}]", scenario)
             plans.append(_plait.Plan.of_scenario(_plait.Draft.from_file(name), name))
         elif isinstance(scenario, Scenario):
             name = f"scenarios[{place}]"
