@@ -64,10 +64,10 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
     Schedulers and runs of a scenario are ignored. ``places`` is the number of subflows in an observation. By default it
     is that of the scenario: its paths, times the setting ``subflows``.
 
-    ``reset(seed=N)`` makes the run of seed N. Without a seed, the environment draws one, which stands in ``info["seed"]``. ``reset(options={"paths": ...})`` and
-    ``options={"scenario": ...}`` change the network of one episode. A scenario brings its own workload, and the settings
-    of the constructor override it. At the end, ``info["run"]`` is the run. Its
-    ``command`` is None, because no command line knows the agent.
+    ``reset(seed=N)`` makes the run of seed N. Without a seed, the environment draws one, which stands in
+    ``info["seed"]``. ``reset(options={"paths": ...})`` and ``options={"scenario": ...}`` change the network of one
+    episode. A scenario brings its own workload, and the settings of the constructor override it. At the end,
+    ``info["run"]`` is the run. Its ``command`` is None, because no command line knows the agent.
 
     The decisions of both ends of the connection are steps, as those of a scheduler that is a Python class.
     """
@@ -117,7 +117,8 @@ class MultipathEnv(gymnasium.Env[Observation, "np.int64"]):  # type: ignore[misc
         self._seed = int(self.np_random.integers(2**63)) if seed is None else seed
         self.close()
         draft = self._drawn(options)
-        self._check_places(draft)
+        if options:
+            self._check_places(draft)
         draft.set("seed", [str(self._seed)])
         self._episode = _plait.Episode(draft, self.places)
         self._seen = self._observation(self._episode.observe())
