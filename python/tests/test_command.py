@@ -289,6 +289,28 @@ def test_a_scenario_file_names_a_class(home: Path) -> None:
     assert "the module `mine` has no class `Slow`" in missing.stderr
 
 
+EXPERIMENT = """
+title = "A class over two paths"
+workload = "download:64kB"
+runs = 2
+path = ["wifi:rate=20mbit,rtt=22ms", "lte:rate=8mbit,rtt=60ms"]
+
+[row.own]
+scheduler = "mine:Fast"
+"""
+
+
+def test_the_printed_command_of_an_experiment_imports_its_classes(home: Path) -> None:
+    (home / "own.toml").write_text(EXPERIMENT)
+    words = ["experiment", "run", "own.toml", "--seed", "3", "--json", "--no-cache"]
+    found = ended("--import", "mine", *words, cwd=home)
+    assert found.returncode == 0, found.stderr
+    command = json.loads(found.stdout)["command"]
+    assert command == "plait --import mine experiment run own.toml --seed 3"
+    again = ended(*command.split()[1:], "--json", "--no-cache", cwd=home)
+    assert again.stdout == found.stdout
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [

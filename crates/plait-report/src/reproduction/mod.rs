@@ -10,13 +10,14 @@ pub use sensitivity::Sensitivity;
 
 use again::repeated;
 use cells::cells;
+use plait_lab::Subject;
 use plait_lab::experiment::{
     Ablated, Again, ClaimVerdict, Experiment, Judged, PAPERS, Proven, Results, Settled, Unrun,
 };
 use schemars::JsonSchema;
 use sensitivity::sensitivities;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs and their verdicts.
 pub struct Made {
@@ -288,6 +289,23 @@ pub fn unrun(list: &Unrun, wanted: impl Fn(&str) -> bool) -> Vec<Verdict> {
     list.0.iter().filter(|(id, _)| wanted(id)).map(verdict).collect()
 }
 
+/// Adds `--import MODULE` to a command for each class of Python that a file names. The command does not name them.
+fn importing(mut command: String, results: &[Results]) -> String {
+    let cells = results.iter().flat_map(|it| &it.plan.cells);
+    let classes = cells.filter_map(|planned| match &planned.cell.subject {
+        Subject::Scheduler(spec) => spec.class(),
+        Subject::SinglePath(_) => None,
+    });
+    let modules: BTreeSet<&str> = classes.filter_map(|class| class.split(':').next()).collect();
+    // No command can import the main program.
+    let flags = modules.iter().filter(|module| **module != "__main__");
+    let flags: String = flags.map(|module| format!("--import {module} ")).collect();
+    if command.starts_with("plait ") {
+        command.insert_str("plait ".len(), &flags);
+    }
+    command
+}
+
 impl ReproductionDocument {
     /// Creates the document of the runs.
     pub fn of(
@@ -315,7 +333,7 @@ impl ReproductionDocument {
         }
         ReproductionDocument {
             schema: schema.to_owned(),
-            command,
+            command: importing(command, &made.settled.results),
             version: crate::PROGRAM.to_owned(),
             quick,
             seed: made.seed,
