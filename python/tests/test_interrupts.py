@@ -194,3 +194,107 @@ def test_progress_uses_tqdm_if_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> 
     assert bars == []
     assert plait.compare(PATHS, progress=True, **settings).digest == silent.digest
     assert bars[0].total == 60 and 0 < bars[0].n <= 60
+
+
+BUSY = """
+class Busy:
+    def schedule(self, view):
+        for _ in range(200_000):
+            pass
+        return view.usable[0]
+"""
+"""A class that is nearly always inside the interpreter."""
+
+LINGERS = """
+class Lingers:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.2)
+
+sys.modules["lingers"] = Lingers()
+"""
+"""Lets the end of the interpreter take some time, in which other threads want its lock."""
+
+WITH_A_CLASS = {
+    "compare": "plait.compare(PATHS, workload='bulk:300s', runs=200, schedulers=[Busy])",
+    "run": "plait.run(PATHS, workload='bulk:300s', scheduler=Busy)",
+    "runs": "list(plait.runs(PATHS, workload='bulk:300s', runs=200, schedulers=[Busy]))",
+    "explain": "plait.explain(PATHS, workload='bulk:300s', scheduler=Busy)",
+}
+
+IN_A_DAEMON = {
+    "minrtt": "plait.compare(PATHS, workload='bulk:300s', runs=200, schedulers='minrtt')",
+    "a class": WITH_A_CLASS["compare"],
+    "progress": "_plait.compare(DRAFT, False, lambda *_: [None for _ in range(200_000)])",
+}
+
+
+def ended(program: str, interrupted: bool) -> tuple[list[int], str]:
+    """Runs a program in three processes at a time. Returns their codes, and what they wrote to stderr."""
+    program = f"""
+import sys, threading, time, plait
+from plait import _plait
+from plait.scenario import draft_of
+PATHS = {PATHS!r}
+DRAFT = draft_of(None, PATHS, {{"workload": "bulk:100ms", "schedulers": "ecf", "runs": 100_000}})
+{BUSY}{LINGERS}
+print("begun", flush=True)
+{program}
+"""
+    begin: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen([sys.executable, "-c", program], **begin) for _ in range(3)]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        if interrupted:
+            for process in processes:
+                process.send_signal(signal.SIGINT)
+        errors = "".join(process.communicate(timeout=20)[1] for process in processes)
+    finally:
+        for process in processes:
+            process.kill()
+    return [process.returncode for process in processes], errors
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
+@pytest.mark.parametrize("call", WITH_A_CLASS)
+def test_ctrl_c_in_a_call_with_a_class_ends_the_interpreter_well(call: str) -> None:
+    codes, errors = ended(WITH_A_CLASS[call], interrupted=True)
+    # The interpreter ends itself with the signal.
+    assert codes == [-signal.SIGINT] * 3, errors
+    assert errors.count("\nKeyboardInterrupt\n") == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
+def test_a_class_that_never_answers_does_not_keep_the_interpreter() -> None:
+    endless = "Busy.schedule = lambda self, view: [None for _ in iter(int, 1)]\n"
+    codes, errors = ended(endless + WITH_A_CLASS["compare"], interrupted=True)
+    assert codes == [-signal.SIGINT] * 3, errors
+
+
+@pytest.mark.parametrize("call", IN_A_DAEMON)
+def test_the_interpreter_ends_well_while_a_daemon_is_in_a_call(call: str) -> None:
+    program = f"threading.Thread(target=lambda: {IN_A_DAEMON[call]}, daemon=True).start()\ntime.sleep(0.4)"
+    codes, errors = ended(program, interrupted=False)
+    assert codes == [0] * 3, errors
+    assert errors == ""
+
+
+def test_a_call_after_the_end_of_calls_is_refused() -> None:
+    # Functions run at the end in the reverse order, so this one runs after that of plait.
+    program = f"""
+import atexit
+def late():
+    subflows = [{{"id": 0, "srtt_ms": 9}}]
+    for call in (lambda: plait.run(PATHS, workload="bulk:1s"), lambda: plait.decide(scheduler="minrtt", subflows=subflows)):
+        try:
+            call()
+        except RuntimeError as error:
+            print(error)
+atexit.register(late)
+import plait
+PATHS = {PATHS!r}
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["plait: the interpreter ends"] * 2, done.stderr

@@ -5,6 +5,7 @@
 
 mod connection;
 
+use crate::ending::{self, waiting};
 use crate::error::{Error, refused};
 use crate::work::Shared;
 use connection::{Connection, MSS, any_view};
@@ -25,13 +26,14 @@ const EXTREME: usize = 8;
 /// Checks the contract of the scheduler `name`, which is a class, with random connections. Returns the number of decisions.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, name: &str, connections: u32, seed: u64) -> PyResult<u64> {
+    ending::refuse()?;
     let task = Arc::new(Shared::default());
     let mut decisions = 0;
     for spec in variants(name)? {
         for number in 0..connections {
             py.check_signals()?;
             let check = || Check::new(&spec, number, seed, &task).and_then(Check::run);
-            let checked = py.detach(|| task.watch(check));
+            let checked = waiting(py, || task.watch(check));
             decisions += checked.map_err(|broken| broken.into_error(py))?;
         }
     }

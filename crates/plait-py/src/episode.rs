@@ -4,6 +4,7 @@
 //! the scheduler of this module sends an observation to the program and waits for the action.
 
 use crate::draft::Draft;
+use crate::ending::{self, waiting};
 use crate::error::{Error, refused};
 use crate::single::{RunReport, watched};
 use crate::work::BETWEEN_LOOKS;
@@ -108,10 +109,11 @@ impl Episode {
 
     /// Waits for a decision, and returns its observation. Returns None if the run has ended.
     fn observe<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        ending::refuse()?;
         let messages = self.messages.get_mut().unwrap_or_else(PoisonError::into_inner);
         let message = loop {
-            let waiting = &mut *messages;
-            match py.detach(move || waiting.recv_timeout(BETWEEN_LOOKS)) {
+            let from_run = &mut *messages;
+            match waiting(py, move || from_run.recv_timeout(BETWEEN_LOOKS)) {
                 Ok(message) => break message,
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
                 Err(RecvTimeoutError::Disconnected) => {

@@ -6,6 +6,7 @@
 //! * [`scheduler`] makes a Python class a scheduler; [`scheduler_view`] has what it sees, and [`contract`] checks it.
 //! * [`sweep`] plans sweeps and works on parts of them, [`sweep_source`] makes their cells, and [`run_log`] keeps
 //!   their runs. [`episode`] is a run whose decisions a program makes one by one.
+//! * [`ending`] keeps the threads of calls away from an interpreter that ends.
 //! * [`table`] holds columns, which other libraries take as an Arrow stream.
 //! * [`work`] runs a task on a thread of its own. Meanwhile the calling thread waits without the interpreter's
 //!   lock, and looks for signals.
@@ -19,6 +20,7 @@ mod comparison;
 mod contract;
 mod draft;
 mod each_run;
+mod ending;
 mod episode;
 mod error;
 mod experiments;
@@ -70,6 +72,7 @@ mod _plait {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::scheduler::find_classes();
+        super::ending::expect(module)?;
         module.add("Error", module.py().get_type::<super::error::Error>())?;
         module.add("VERSION", plait_report::VERSION)?;
         module.add("PROGRAM", plait_report::PROGRAM)

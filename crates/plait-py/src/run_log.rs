@@ -1,5 +1,6 @@
 //! The finished runs of sweeps, in the file that `plait experiment run --cache` uses. Only their places are in memory.
 
+use crate::ending::detached;
 use crate::error::{Error, refused};
 use crate::sweep::{Entry, Plan, Unit};
 use crate::table::{Datum, Rows, Table};
@@ -40,7 +41,8 @@ impl RunLog {
         made.map_err(|error| unusable(&directory, &error))?;
         directory.push(file_name(&program));
         let path = directory;
-        let open = py.detach(|| Open::at(&path)).map_err(|error| unusable(&path, &error))?;
+        let open = detached(py, || Open::at(&path))?;
+        let open = open.map_err(|error| unusable(&path, &error))?;
         Ok(RunLog { path, program, open: Mutex::new(open) })
     }
 
@@ -51,8 +53,8 @@ impl RunLog {
     }
 
     /// Returns the runs of a plan that the file lacks, in units of at most `most` runs.
-    fn missing(&self, py: Python<'_>, plan: &Plan, most: u32) -> Vec<Unit> {
-        py.detach(|| {
+    fn missing(&self, py: Python<'_>, plan: &Plan, most: u32) -> PyResult<Vec<Unit>> {
+        detached(py, || {
             let mut units: Vec<Unit> = Vec::new();
             for (cell, entry) in plan.entries.iter().enumerate() {
                 for run in (0..entry.runs).filter(|run| !self.has(&entry.key(*run, &self.program)))
@@ -79,7 +81,7 @@ impl RunLog {
         units: Vec<Unit>,
         lines: Vec<String>,
     ) -> PyResult<()> {
-        py.detach(|| {
+        detached(py, || {
             let mut keys = Vec::new();
             for unit in units {
                 let entry = plan.entry(unit)?;
@@ -95,12 +97,12 @@ impl RunLog {
             }
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.append(lines).map_err(|error| unusable(&self.path, &error))
-        })
+        })?
     }
 
     /// Returns the SHA-256 over all runs of a plan, and the names of their values. All runs are in the file.
     fn summary(&self, py: Python<'_>, plan: &Plan) -> PyResult<(String, Vec<String>)> {
-        py.detach(|| {
+        detached(py, || {
             let (mut hasher, mut names) = (Sha256::new(), BTreeSet::new());
             for entry in &plan.entries {
                 for run in 0..entry.runs {
@@ -115,12 +117,12 @@ impl RunLog {
             }
             let digest = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
             Ok((digest, names.into_iter().collect()))
-        })
+        })?
     }
 
     /// Returns the runs of the cells from `first` to `end` (excluded) as a table.
     fn table(&self, py: Python<'_>, plan: &Plan, first: usize, end: usize) -> PyResult<Table> {
-        py.detach(|| {
+        detached(py, || {
             let mut rows = Rows::default();
             let some = plan.entries.iter().take(end).skip(first);
             for entry in some {
@@ -130,7 +132,7 @@ impl RunLog {
                 }
             }
             rows.finish()
-        })
+        })?
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! The list of schedulers has functions without a state, so a class has a number, and each number a function.
 
+use crate::ending::attached;
 use crate::error::{Error, refused};
 use crate::scheduler_view::{Send, Subflow, View, Wait};
-use crate::work::{expect_classes, failed};
+use crate::work::{cancel, expect_classes, failed};
 use plait_base::{DataRange, SubflowId, SubflowSet};
 use plait_sched::rules::{self, Task};
 use plait_sched::{
@@ -184,7 +185,7 @@ pub(crate) fn find_classes() {
 
 /// Registers a class of an imported module, `module:Class`. Returns the name of its scheduler.
 fn find(text: &str) -> Result<String, String> {
-    let found = Python::try_attach(|py| {
+    let found = attached(|py| {
         let schedulers = py.import("plait.schedulers").map_err(|error| error.to_string())?;
         let found = schedulers.call_method1("found", (text,)).and_then(|name| name.extract());
         found.map_err(|error| error.value(py).to_string())
@@ -238,7 +239,7 @@ fn arguments<'py>(
 
 impl PythonScheduler {
     fn new(number: usize, given: &Params) -> PythonScheduler {
-        let built = Python::try_attach(|py| {
+        let built = attached(|py| {
             let (class, params, built) = {
                 let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
                 let Registered { class, listed, hears, .. } = classes.get(number)?;
@@ -250,6 +251,9 @@ impl PythonScheduler {
                 .map_err(|error| failed(py, &error));
             Some(PythonScheduler { object: object.ok(), ..built })
         });
+        if built.is_none() {
+            cancel();
+        }
         let none = PythonScheduler { name: "", hears: Hears::default(), object: None };
         built.flatten().unwrap_or(none)
     }
@@ -277,7 +281,7 @@ impl Scheduler for PythonScheduler {
         if !heard {
             return;
         }
-        let told = Python::try_attach(|py| {
+        let told = attached(|py| {
             let segment = rules::next_segment(view).unwrap_or_default();
             let view = Bound::new(py, View::new(view, segment))?;
             let object = object.bind(py);
@@ -293,9 +297,13 @@ impl Scheduler for PythonScheduler {
             };
             heard.map(drop)
         });
-        if let Some(Err(error)) = told {
-            Python::try_attach(|py| failed(py, &error));
-            self.object = None;
+        match told {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                attached(|py| failed(py, &error));
+                self.object = None;
+            }
+            None => cancel(),
         }
     }
 
@@ -312,7 +320,7 @@ impl Scheduler for PythonScheduler {
             return rules::none_usable(view);
         }
         let Some(object) = &self.object else { return rules::none_usable(view) };
-        let decided = Python::try_attach(|py| {
+        let decided = attached(|py| {
             let asked = Bound::new(py, View::new(view, segment))?;
             let answer = object.bind(py).call_method1(pyo3::intern!(py, "schedule"), (asked,))?;
             self.decision(view, segment, &answer)
@@ -320,12 +328,14 @@ impl Scheduler for PythonScheduler {
         match decided {
             Some(Ok(decision)) => decision,
             Some(Err(error)) => {
-                Python::try_attach(|py| failed(py, &error));
+                attached(|py| failed(py, &error));
                 self.object = None;
                 rules::none_usable(view)
             }
-            // The interpreter ends.
-            None => rules::none_usable(view),
+            None => {
+                cancel();
+                rules::none_usable(view)
+            }
         }
     }
 }

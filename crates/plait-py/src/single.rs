@@ -1,6 +1,7 @@
 //! `plait.run`.
 
 use crate::draft::Draft;
+use crate::ending::detached;
 use crate::error::refused;
 use crate::scheduler::class_of;
 use crate::table::{Datum, Rows, Table};
@@ -128,7 +129,7 @@ impl RunReport {
 
     /// Returns the events as a table, or None if they were not kept. A list in an event is its JSON text.
     fn events(&self, py: Python<'_>) -> PyResult<Option<Table>> {
-        py.detach(|| self.events.as_deref().map(table_of).transpose())
+        detached(py, || self.events.as_deref().map(table_of).transpose())?
     }
 }
 

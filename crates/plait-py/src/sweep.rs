@@ -1,6 +1,7 @@
 //! `plait.sweep`: the plan of a scenario or an experiment, and the work on some of its runs.
 
 use crate::draft::Draft;
+use crate::ending::detached;
 use crate::error::{Error, refused};
 use crate::sweep_source::{Placed, Source};
 use crate::work::interruptible;
@@ -79,7 +80,7 @@ impl Plan {
         let (text, command) = (draft.given()?.to_toml(), scenario.command_line());
         let (name, files) = (name.to_owned(), BTreeMap::new());
         let source = Source { experiment: false, name, text, files, seed: 0, quick: false };
-        py.detach(|| Plan::of(source, command))
+        detached(py, || Plan::of(source, command))?
     }
 
     /// Returns the plan of an experiment, by its file or its name.
@@ -89,7 +90,7 @@ impl Plan {
         let mut command = format!("plait experiment run {name}");
         command += if quick { " --quick" } else { "" };
         command += &if seed == 1 { String::new() } else { format!(" --seed {seed}") };
-        py.detach(|| Plan::of(source, command))
+        detached(py, || Plan::of(source, command))?
     }
 
     /// The name of the file, or of the scenario in a list.
@@ -175,7 +176,7 @@ pub(crate) struct Work {
 impl Work {
     #[new]
     fn new(py: Python<'_>, source: Source) -> PyResult<Work> {
-        let cells = py.detach(move || source.cells())?;
+        let cells = detached(py, move || source.cells())??;
         let cells = cells.into_iter().map(|placed| {
             let entry = Entry::of(&placed);
             (placed, entry)

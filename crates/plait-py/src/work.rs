@@ -1,11 +1,12 @@
 //! A task on a thread of its own, while the calling thread looks for signals and reports progress.
 
+use crate::ending::{self, calling, waiting};
 use crate::error::Error;
 use plait_lab::{Bound as SpeedBound, Cell, RunOutcome, World};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -57,11 +58,19 @@ pub(crate) fn failed(py: Python<'_>, error: &PyErr) {
     task.cancelled.store(true, Ordering::Relaxed);
 }
 
+/// Ends the task of this thread, because the interpreter ends.
+pub(crate) fn cancel() {
+    if let Some(task) = TASK.with_borrow(Option::clone) {
+        task.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs a call that needs no other thread as a task of its own.
 ///
 /// # Errors
 /// Returns the first exception of its schedulers.
 pub(crate) fn on_this_thread<R: Send>(call: impl Fn() -> R + Sync) -> PyResult<R> {
+    ending::refuse()?;
     let task = Arc::new(Shared::default());
     let result = task.watch(call);
     task.failure().map(|()| result)
@@ -81,7 +90,7 @@ fn with_thread_state<R: Send>(part: impl Fn() -> R + Sync) -> R {
     if !HAS_CLASSES.load(Ordering::Relaxed) {
         return part();
     }
-    Python::try_attach(|py| py.detach(&part)).unwrap_or_else(&part)
+    ending::with_thread_state(part)
 }
 
 /// A world whose runs belong to a task.
@@ -145,18 +154,30 @@ pub(crate) fn interruptible<T: Send + 'static>(
     progress: Option<&Bound<'_, PyAny>>,
     task: impl Fn(&Arc<Shared>) -> T + Send + Sync + 'static,
 ) -> PyResult<T> {
+    ending::refuse()?;
     let shared = Arc::new(Shared::default());
-    let (sender, mut receiver) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     let for_task = Arc::clone(&shared);
     let started = thread::Builder::new().name("plait".to_owned()).spawn(move || {
         // If the caller was interrupted, the result is not wanted.
         let _ = sender.send(for_task.watch(|| task(&for_task)));
     });
     started.map_err(|error| Error::new_err(format!("a thread cannot be started: {error}")))?;
+    let result = wait(py, progress, receiver, &shared);
+    result.inspect_err(|_| shared.cancelled.store(true, Ordering::Relaxed))
+}
+
+/// Waits for the result of a task.
+fn wait<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    mut receiver: Receiver<T>,
+    shared: &Shared,
+) -> PyResult<T> {
     let mut told = 0;
     loop {
-        let waiting = &mut receiver;
-        let ended = match py.detach(move || waiting.recv_timeout(BETWEEN_LOOKS)) {
+        let results = &mut receiver;
+        let ended = match waiting(py, move || results.recv_timeout(BETWEEN_LOOKS)) {
             Ok(result) => Some(result),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
@@ -165,19 +186,16 @@ pub(crate) fn interruptible<T: Send + 'static>(
             }
         };
         let (done, total) = shared.progress();
-        let looked = py.check_signals().and_then(|()| shared.failure());
-        let looked = looked.and_then(|()| match progress {
-            Some(progress) if done > told => progress.call1((done, total)).map(drop),
-            _ => Ok(()),
-        });
+        py.check_signals()?;
+        shared.failure()?;
+        if let Some(progress) = progress
+            && done > told
+        {
+            calling(py, || progress.call1((done, total)))?;
+        }
         told = done;
-        match (looked, ended) {
-            (Ok(()), Some(result)) => return Ok(result),
-            (Ok(()), None) => {}
-            (Err(error), _) => {
-                shared.cancelled.store(true, Ordering::Relaxed);
-                return Err(error);
-            }
+        if let Some(result) = ended {
+            return Ok(result);
         }
     }
 }
