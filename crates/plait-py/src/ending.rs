@@ -23,11 +23,11 @@ static KEPT: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 /// Time between two looks at the threads that are inside.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// Looks before the threads that are still inside are interrupted: half a second.
-const PATIENCE: u32 = 100;
+const MAX_LOOKS: u32 = 100;
 /// Looks after each interruption: a tenth of a second.
-const AFTER_INTERRUPTION: u32 = 20;
+const LOOKS_AFTER_INTERRUPTION: u32 = 20;
 /// Interruptions of each thread: they take one and a half seconds.
-const INTERRUPTIONS: u32 = 15;
+const MAX_INTERRUPTIONS: u32 = 15;
 
 /// A thread that may be inside the interpreter. The interpreter does not end meanwhile.
 struct Inside(());
@@ -142,14 +142,14 @@ pub(crate) fn expect(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn end_calls(py: Python<'_>) {
     ENDING.store(true, Ordering::SeqCst);
-    let mut left = py.detach(|| all_leave(PATIENCE));
-    for _ in 0..INTERRUPTIONS {
+    let mut left = py.detach(|| all_leave(MAX_LOOKS));
+    for _ in 0..MAX_INTERRUPTIONS {
         if left {
             return;
         }
         // An interpreter without `ctypes` can only wait.
         let _ = interrupt(py);
-        left = py.detach(|| all_leave(AFTER_INTERRUPTION));
+        left = py.detach(|| all_leave(LOOKS_AFTER_INTERRUPTION));
     }
 }
 

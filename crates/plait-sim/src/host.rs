@@ -118,7 +118,7 @@ impl Host {
         let slot = &mut slots[place];
         if let Some(conn) = slot.conn {
             let app = &mut slot.app;
-            endpoint.lend(now, conn, |lent| app.poll(now, &mut End { lent }, app_log));
+            Lent::to(endpoint, now, conn, |lent| app.poll(now, &mut End { lent }, app_log));
             let wake = slot.app.wake().unwrap_or(Time::NEVER);
             let same = wake == slot.wake;
             slot.wake = wake;

@@ -22,11 +22,6 @@ impl Connection {
         self.rounds.on_input(&self.data, &self.paths, &self.scheduling)
     }
 
-    /// Notes that the present input may cause anything to send.
-    pub(crate) fn note_sending(&mut self) {
-        self.rounds.set_quiet(false);
-    }
-
     /// Returns true if the last segment is known to be the last one for now.
     pub(crate) fn is_spent(&self) -> bool {
         self.rounds.is_spent()

@@ -12,13 +12,11 @@ use alloc::boxed::Box;
 use plait_base::{ConnId, Time};
 use plait_sched::Scheduler;
 
-/// A connection of [`Endpoint::lend`]. Its calls are those of the endpoint with the same names, and
+/// A connection of an endpoint, lent to its user. Its calls are those of the endpoint with the same names, and
 /// the connection is found once for all of them.
 pub struct Lent<'c, 's> {
     conn: &'c mut Connection,
     ctx: &'c mut Context<'s>,
-    /// A call was made that may cause something to send. A read is none, unless it opens the window.
-    sends: bool,
 }
 
 impl core::fmt::Debug for Lent<'_, '_> {
@@ -27,26 +25,17 @@ impl core::fmt::Debug for Lent<'_, '_> {
     }
 }
 
-impl Endpoint {
-    /// Lends a connection to `f`. Returns its result, or `None` if the connection is unknown.
-    pub fn lend<R>(
-        &mut self,
+impl Lent<'_, '_> {
+    /// Lends a connection of `endpoint` to `f`. Returns the result of `f`, or `None` if the connection is unknown.
+    pub fn to<R>(
+        endpoint: &mut Endpoint,
         now: Time,
         id: ConnId,
         f: impl FnOnce(&mut Lent<'_, '_>) -> R,
     ) -> Option<R> {
-        self.with(now, id, |conn, ctx| {
-            let mut lent = Lent { conn, ctx, sends: false };
-            let result = f(&mut lent);
-            if lent.sends {
-                lent.conn.note_sending();
-            }
-            result
-        })
+        endpoint.with(now, id, |conn, ctx| f(&mut Lent { conn, ctx }))
     }
-}
 
-impl Lent<'_, '_> {
     /// See [`Endpoint::state`].
     #[must_use]
     #[inline]
@@ -86,7 +75,6 @@ impl Lent<'_, '_> {
     /// [`Error::Failed`], and [`Error::Finished`] after [`Lent::finish`].
     #[inline]
     pub fn write(&mut self, len: u64) -> Result<u64, Error> {
-        self.sends = true;
         self.conn.write(self.ctx, &Written::Pattern(len))
     }
 
@@ -95,7 +83,6 @@ impl Lent<'_, '_> {
     /// # Errors
     /// [`Error::Failed`], and [`Error::Finished`] after [`Lent::finish`].
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result<usize, Error> {
-        self.sends = true;
         self.conn.write(self.ctx, &Written::Bytes(bytes)).map(|taken| taken as usize)
     }
 
@@ -112,20 +99,17 @@ impl Lent<'_, '_> {
 
     /// See [`Endpoint::finish`].
     pub fn finish(&mut self) {
-        self.sends = true;
         self.conn.finish(self.ctx.now);
     }
 
     /// See [`Endpoint::set_scheduler`].
     pub fn set_scheduler(&mut self, scheduler: Option<Box<dyn Scheduler>>) {
-        self.sends = true;
         self.conn.set_scheduler(scheduler);
     }
 
     /// See [`Endpoint::reset_windows`].
     #[cfg(feature = "laboratory")]
     pub fn reset_windows(&mut self) {
-        self.sends = true;
         self.conn.reset_windows(self.ctx);
     }
 }

@@ -22,13 +22,10 @@ impl Paths {
         full: u64,
     ) -> bool {
         let config = &self.spec.config;
-        // Nothing else is computed without a device that splits segments.
-        if config.packets.superpacket == 0 {
-            return false;
-        }
-        let counted = config.tsq || config.window.pacing.is_some_and(|it| !it.ack_clocked);
-        let whole = first.len() == full && first.start > Dsn::ZERO;
-        whole && !counted && !self.subflows[id].has_ack_option(data)
+        let counted = || config.tsq || config.window.pacing.is_some_and(|it| !it.ack_clocked);
+        let whole = || first.len() == full && first.start > Dsn::ZERO;
+        let cuts = config.packets.superpacket > 0;
+        cuts && whole() && !counted() && !self.subflows[id].has_ack_option(data)
     }
 
     /// Notes the mapping of the superpacket `segment` of the subflow `id`. It carries `data`

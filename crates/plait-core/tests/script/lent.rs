@@ -3,7 +3,7 @@
 use crate::harness::{Script, multipath};
 use crate::segment::{ACK, PSH, want};
 use plait_base::ConnId;
-use plait_core::{ConnectionState, Error};
+use plait_core::{ConnectionState, Error, Lent};
 
 /// A server whose client has sent a request of 100 bytes.
 fn asked() -> Script {
@@ -19,16 +19,14 @@ fn an_answer_leaves_in_any_order_of_calls() {
     for read_first in [true, false] {
         let mut s = asked();
         let (now, id) = (s.now, s.id);
-        let (read, written) = s
-            .endpoint
-            .lend(now, id, |lent| {
-                assert_eq!((lent.state(), lent.readable()), (ConnectionState::Open, 100));
-                let early = if read_first { lent.skip(u64::MAX) } else { 0 };
-                let written = lent.write(500).unwrap();
-                assert_eq!(lent.unacked(), 500);
-                (early + lent.skip(u64::MAX), written)
-            })
-            .unwrap();
+        let (read, written) = Lent::to(&mut s.endpoint, now, id, |lent| {
+            assert_eq!((lent.state(), lent.readable()), (ConnectionState::Open, 100));
+            let early = if read_first { lent.skip(u64::MAX) } else { 0 };
+            let written = lent.write(500).unwrap();
+            assert_eq!(lent.unacked(), 500);
+            (early + lent.skip(u64::MAX), written)
+        })
+        .unwrap();
         assert_eq!((read, written), (100, 500));
         s.drain();
         s.expect(want(0, PSH).len(500));
@@ -41,7 +39,7 @@ fn an_answer_leaves_in_any_order_of_calls() {
 fn a_finished_stream_ends() {
     let mut s = asked();
     let (now, id) = (s.now, s.id);
-    s.endpoint.lend(now, id, |lent| {
+    Lent::to(&mut s.endpoint, now, id, |lent| {
         lent.finish();
         assert_eq!(lent.write(1), Err(Error::Finished));
         assert_eq!(lent.skip(u64::MAX), 100);
@@ -54,5 +52,5 @@ fn a_finished_stream_ends() {
 fn an_unknown_connection_is_not_lent() {
     let mut s = asked();
     let unknown = ConnId(s.id.0 + 1);
-    assert!(s.endpoint.lend(s.now, unknown, |_| ()).is_none());
+    assert!(Lent::to(&mut s.endpoint, s.now, unknown, |_| ()).is_none());
 }
