@@ -3,10 +3,11 @@
 ``python3 python/bench/decision.py [PAIRS]``. It prints the processor time that a decision adds, and the median of the pairs.
 """
 
-import argparse
 import statistics
 import sys
 import time
+
+from pairs import asked
 
 import plait
 
@@ -47,9 +48,4 @@ def main(pairs):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pairs", nargs="?", type=int, default=9, help="number of pairs, at least 1 (default: %(default)s)")
-    asked = parser.parse_args().pairs
-    if asked < 1:
-        parser.error(f"pairs is {asked}, but at least 1 is needed")
-    main(asked)
+    main(asked(__doc__, 9))

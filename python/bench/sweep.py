@@ -4,7 +4,6 @@
 installs.
 """
 
-import argparse
 import os
 import statistics
 import sys
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import psutil
 from distributed import Client, LocalCluster
+
+from pairs import asked
 
 import plait
 
@@ -59,9 +60,4 @@ def main(pairs):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pairs", nargs="?", type=int, default=15, help="number of pairs, at least 1 (default: %(default)s)")
-    asked = parser.parse_args().pairs
-    if asked < 1:
-        parser.error(f"pairs is {asked}, but at least 1 is needed")
-    main(asked)
+    main(asked(__doc__, 15))
