@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use plait_base::{ConnId, PathId, RandomStream, ServerAddress, Span, Time};
-use plait_core::{Config, ConnectionSpec, Detail, Endpoint, Entropy, PathConfig};
+use plait_core::{Config, ConnectionSpec, Detail, Endpoint, Entropy, Lent, PathConfig};
 use plait_wire::{
     DataAck, Dss, Flags, JoinAck, JoinSyn, JoinSynAck, Key, Mapping, MpCapable, Mptcp, Options,
     Payload, ResetReason, Segment, Timestamps, WireDsn,
@@ -233,7 +233,9 @@ impl Bench {
                 let other = other.then(|| plait_sched::Spec::parse("roundrobin").unwrap().build());
                 self.endpoint.set_scheduler(now, id, other).ok();
             }
-            Step::ResetWindows => drop(self.endpoint.reset_windows(now, id)),
+            Step::ResetWindows => {
+                Lent::to(&mut self.endpoint, now, id, |lent| lent.reset_windows());
+            }
         }
         self.drain();
     }

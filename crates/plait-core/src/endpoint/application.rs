@@ -227,13 +227,4 @@ impl Endpoint {
     ) -> Result<(), Error> {
         self.ask(now, id, |conn, _| conn.set_scheduler(scheduler))
     }
-
-    /// Resets every congestion window of a connection to its initial value. Thresholds stay.
-    ///
-    /// # Errors
-    /// [`Error::UnknownConnection`].
-    #[cfg(feature = "laboratory")]
-    pub fn reset_windows(&mut self, now: Time, id: ConnId) -> Result<(), Error> {
-        self.ask(now, id, |conn, ctx| conn.reset_windows(ctx))
-    }
 }

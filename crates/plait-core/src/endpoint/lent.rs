@@ -107,7 +107,7 @@ impl Lent<'_, '_> {
         self.conn.set_scheduler(scheduler);
     }
 
-    /// See [`Endpoint::reset_windows`].
+    /// Resets every congestion window to its initial value. Thresholds stay.
     #[cfg(feature = "laboratory")]
     pub fn reset_windows(&mut self) {
         self.conn.reset_windows(self.ctx);
