@@ -63,6 +63,7 @@ pub fn cases() -> Vec<Case> {
             cases.push(Case::test(name, move || stripped(strip, checksum)));
         }
     }
+    cases.push(Case::test("options_stripped_from_a_late_request", late_request));
     cases.push(Case::test("looks_that_differ_settle_nothing_by_one", looks));
     cases
 }
@@ -583,5 +584,19 @@ fn stripped(strip: Strip, checksum: bool) -> Result<(), Failed> {
     assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
     assert_eq!(hash, kernel::hash(&kernel::pattern(len)));
     assert_eq!(seen.ended(), [false, false], "{:?}", seen.log_events);
+    Ok(())
+}
+
+/// The options of data are stripped, and the client sends its first data long after the third ACK. Had the server
+/// answered the third ACK, the client could no longer fall back.
+fn late_request() -> Result<(), Failed> {
+    let line = Line { strip: Strip::Data, ..Line::new(20, 20, 60_000) };
+    let front = Front::build(V4, &[line], spec("minrtt"), 1)?;
+    let (to, len) = (front.to, 300_000);
+    let get = || kernel::get_late(to, Duration::from_millis(100), len);
+    let bytes = front.bed.client.within(get)??;
+    let seen = front.end()?;
+    assert_eq!(kernel::hash(&bytes), kernel::hash(&kernel::pattern(len)));
+    assert_eq!(seen.ended(), [false], "{:?}", seen.log_events);
     Ok(())
 }

@@ -180,6 +180,16 @@ pub fn get(to: SocketAddr, speaks: Speaks, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Downloads `len` bytes, and writes the request only after a pause.
+pub fn get_late(to: SocketAddr, pause: Duration, len: usize) -> io::Result<Vec<u8>> {
+    let mut stream = connect(None, to, Speaks::Mptcp)?;
+    thread::sleep(pause);
+    stream.write_all(format!("get {len}\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Requests `len` bytes over two subflows, appends them to `bytes`, and stores their number in `there`.
 /// Returns an error if none arrives for `patience`.
 pub fn get_some(
