@@ -129,10 +129,10 @@ impl Pacing {
     /// Spreads the segments of a window over the round trip, as Linux does.
     pub const WINDOW: Pacing =
         Pacing { start_percent: 200, percent: 120, burst: 10, small_burst: 10, ack_clocked: false };
-    /// Spreads only bursts that no acknowledgement clocks. The small burst is Max.Burst of SCTP (RFC 9260
-    /// section 16).
+    /// Spreads only bursts that no acknowledgement clocks, at the rates of Linux. A burst that ends within two windows
+    /// has the rate of the start. The small burst is Max.Burst of SCTP (RFC 9260 section 16).
     pub const BURSTS: Pacing =
-        Pacing { start_percent: 200, percent: 200, burst: 20, small_burst: 4, ack_clocked: true };
+        Pacing { start_percent: 200, percent: 120, burst: 20, small_burst: 4, ack_clocked: true };
 
     /// Returns the pacing that a scheduler asks for.
     #[must_use]

@@ -10,6 +10,7 @@ use crate::paths::sizing::Rules;
 use crate::segments::{Content, Syn, Transmit};
 use crate::tcp::mptcp_handshake::HandshakeOptions;
 use crate::tcp::pending::ControlSegment;
+use crate::tcp::sender::note_backlog;
 use crate::tcp::state::State;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
@@ -180,6 +181,7 @@ impl Writer<'_> {
     /// Builds the segment that carries `range` from `seq` on.
     #[inline(always)]
     pub(crate) fn data_segment(&mut self, seq: SendSsn, range: DataRange) -> Box<Segment> {
+        note_backlog(self.subflow, self.data.queue().unsent());
         let payload = self.data.queue().payload(range);
         let mapping = (!self.data.sends_plain()).then_some(range);
         let content = Content { seq, flags: Flags::PSH, payload, mapping };

@@ -43,6 +43,8 @@ pub(crate) struct Pacer {
     small_burst: u64,
     release: Time,
     held: bool,
+    /// Unsent bytes of the connection when the latest segment was sent.
+    pub(super) backlog: u64,
     /// Set if the controller sets the rate.
     pub(super) rated: Option<Box<Rated>>,
 }
@@ -58,6 +60,7 @@ impl Pacer {
             small_burst: settings.small_burst as u64 * mss,
             release: Time::ZERO,
             held: false,
+            backlog: 0,
             rated: None,
         }
     }
@@ -90,6 +93,19 @@ impl Pacer {
             self.credit -= len;
         }
         pays
+    }
+
+    /// Returns true if a burst is being spread.
+    pub(super) fn is_spreading(&self, now: Time) -> bool {
+        self.settings.ack_clocked && self.release > now
+    }
+
+    /// Notes that an acknowledgement has clocked out a segment of `len` bytes while a burst is being spread at
+    /// `rate` bytes per second. The rest of the burst waits longer, so that both together do not exceed the rate.
+    pub(super) fn postpone(&mut self, now: Time, len: u64, rate: u64) {
+        if rate > 0 {
+            self.release = (self.release + gap(len, rate)).min(now + LONGEST_WAIT);
+        }
     }
 
     /// Notes that acknowledgements have clocked out `clocked` bytes, at a rate of bytes per second. Returns true if
@@ -202,6 +218,22 @@ mod tests {
         // At a high rate the limit is the data of a millisecond.
         assert!(!pacer.on_acked(1_000_000, 1_000, || 9_000_000));
         assert_eq!((0..100).take_while(|_| pacer.pay(1_000)).count(), 9);
+    }
+
+    /// Clocked segments and the rest of a burst together leave at the rate.
+    #[test]
+    fn a_clocked_segment_postpones_the_rest_of_a_burst() {
+        let mut pacer = Pacer::new(Pacing { burst: 1, ..Pacing::BURSTS }, 1_000);
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        assert!(pacer.pay(1_000) && !pacer.is_spreading(at(0)));
+        assert_eq!(pacer.on_sent(at(0), 1_000, 100_000), Some(at(10)));
+        assert!(pacer.on_acked(1_000, 1_000, || 0) && pacer.pay(1_000));
+        assert!(pacer.is_spreading(at(9)) && !pacer.is_spreading(at(10)));
+        pacer.postpone(at(9), 1_000, 100_000);
+        assert_eq!(pacer.on_sent(at(10), 1_000, 100_000), Some(at(30)));
+        // Without a rate nothing waits.
+        pacer.postpone(at(11), 1_000, 0);
+        assert!(!pacer.is_spreading(at(30)));
     }
 
     #[test]

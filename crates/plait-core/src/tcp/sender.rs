@@ -11,10 +11,14 @@ use crate::tcp::pmtu_black_hole::BlackHoleDetector;
 use crate::tcp::rtt::Rtt;
 use crate::tcp::send::{Sent, TxRing};
 use crate::tcp::spurious_recovery::SpuriousRecovery;
+use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
 use plait_base::{SendRange, SendSpace, SendSsn, Time};
 use plait_cc::{Algorithm, Congestion, Settings};
 use plait_sched::CaState;
+
+/// Windows of unsent data below which a burst ends soon.
+const FEW_WINDOWS: u64 = 2;
 
 /// Limits of the sender beside the congestion window.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +60,14 @@ impl SendLimits {
 impl Default for SendLimits {
     fn default() -> SendLimits {
         SendLimits { cap: u64::MAX, rec_cwnd: 0, edge: SendSsn::ZERO }
+    }
+}
+
+/// Notes how much data of the connection is unsent when `subflow` sends a segment.
+#[inline(always)]
+pub(crate) fn note_backlog(subflow: &mut Subflow, unsent: u64) {
+    if let Some(pacer) = &mut subflow.sender.pacer {
+        pacer.backlog = unsent;
     }
 }
 
@@ -159,13 +171,39 @@ impl Sender {
         if self.cc.is_rated() {
             return self.pace_rated(now, range);
         }
-        if self.pacer.as_mut()?.pay(range.len()) {
+        let pacer = self.pacer.as_mut()?;
+        let paid = pacer.pay(range.len());
+        if paid && !pacer.is_spreading(now) {
             return None;
         }
-        let window = self.cwnd().max(self.tx.inflight());
+        let rate = self.spreading_rate();
         let pacer = self.pacer.as_mut()?;
-        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), pacer.settings());
+        if paid {
+            pacer.postpone(now, range.len(), rate);
+            return None;
+        }
         pacer.on_sent(now, range.len(), rate)
+    }
+
+    /// Returns the rate in bytes per second for segments that are spread.
+    ///
+    /// A burst that no acknowledgement clocks has at least the largest rate of the latest rounds. If few windows wait
+    /// to be sent, the application may have left the window small. The link may then carry more than the window in
+    /// each round trip, so the burst has the rate of the start.
+    fn spreading_rate(&self) -> u64 {
+        let window = self.cwnd().max(self.tx.inflight());
+        let (settings, backlog) = match &self.pacer {
+            Some(pacer) => (pacer.settings(), pacer.backlog),
+            None => (Pacing::default(), 0),
+        };
+        let clocked = settings.ack_clocked;
+        let percent = match clocked && backlog < FEW_WINDOWS * window {
+            true => settings.start_percent,
+            false => settings.percent,
+        };
+        let settings = Pacing { percent, ..settings };
+        let rate = pace::rate(window, self.cc.ssthresh(), self.rtt.srtt(), settings);
+        if clocked && rate > 0 { rate.max(self.delivery.largest().0) } else { rate }
     }
 
     /// Lets only small bursts leave at once from now on.
