@@ -57,13 +57,18 @@ impl PlacedText {
 pub struct Misfit {
     min: u64,
     max: u64,
+    /// The text is a whole number above `max`.
+    above: bool,
 }
 
 impl Misfit {
     const PROBLEM: &str = "not a number that fits";
 
     fn allowed(self) -> String {
-        allowed_count(self.min, self.max)
+        match self {
+            Misfit { min, max, above: true } => format!("a whole number from {min} to {max}"),
+            Misfit { min, max, above: false } => allowed_count(min, max),
+        }
     }
 }
 
@@ -92,6 +97,9 @@ pub fn whole(text: &str, min: u64, max: u64) -> Result<u64, Misfit> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match text.parse::<u64>() {
         Ok(number) if plain && (min..=max).contains(&number) => Ok(number),
-        _ => Err(Misfit { min, max }),
+        parsed => {
+            let above = plain && !parsed.is_ok_and(|number| number < min);
+            Err(Misfit { min, max, above })
+        }
     }
 }

@@ -110,6 +110,7 @@ fn settings_are_refused_with_what_is_allowed() {
         ("runs", "0", "a whole number from 1"),
         ("runs", "many", "a whole number from 1"),
         ("seed", "-1", "a whole number from 0"),
+        ("seed", "18446744073709551616", "a whole number from 0 to 18446744073709551615"),
         ("schedulers", "blst", "did you mean `blest`?"),
         ("schedulers", "minrtt,lrf", "given twice"),
         ("schedulers", "", "name is missing"),
