@@ -9,6 +9,9 @@ const OF_LOSS = ["p", "r", "bad", "good", "1-h", "1-k", "h", "k"];
 
 export const MAX_LINKS = 4;
 
+/** Keys of an address with one value, each a field of the state. */
+const FIELDS = ["workload", "cc", "runs", "seed", "more", "speed", "at"];
+
 /** Returns the state of a page without an address. */
 export function firstState() {
   return {
@@ -75,6 +78,9 @@ export function wordsOf(line) {
   return words;
 }
 
+/** Returns a word of such a line, in quotes if it needs them. */
+const quoted = (word) => (/^[\w.,:=%@*/+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
 /** Returns the flags of the field `more` as pairs. A flag without a value is a switch. */
 export function moreFlags(line) {
   const words = wordsOf(line);
@@ -105,7 +111,7 @@ export function requestOf(state) {
 export async function addressOf(state, left = []) {
   const parts = new URLSearchParams();
   for (const link of state.links) parts.append("path", pathText(link));
-  for (const key of ["workload", "cc", "runs", "seed", "more", "speed", "at"]) {
+  for (const key of FIELDS) {
     if (state[key] !== "") parts.append(key, state[key]);
   }
   parts.append("schedulers", state.schedulers.join(","));
@@ -123,9 +129,9 @@ export async function addressOf(state, left = []) {
 export async function stateOf(address) {
   const parts = new URLSearchParams(address.replace(/^#/, ""));
   const state = firstState();
-  const links = parts.getAll("path").map(linkOf);
-  if (links.length > 0) state.links = links.slice(0, MAX_LINKS);
-  for (const key of ["workload", "cc", "runs", "seed", "more", "speed", "at"]) {
+  const paths = parts.getAll("path");
+  if (paths.length > 0) state.links = paths.slice(0, MAX_LINKS).map(linkOf);
+  for (const key of FIELDS) {
     if (parts.has(key)) state[key] = parts.get(key);
   }
   if (parts.has("schedulers")) state.schedulers = schedulerList(parts.get("schedulers"));
@@ -133,6 +139,11 @@ export async function stateOf(address) {
     const star = file.indexOf("*");
     if (star > 0) state.files[file.slice(0, star)] = await unpackedText(file.slice(star + 1));
   }
+  // The simulator takes all else as a flag, or reports that there is no such flag.
+  const others = paths.slice(MAX_LINKS).map((text) => ["path", text]);
+  others.push(...[...parts].filter(([key]) => ![...FIELDS, "path", "schedulers", "file"].includes(key)));
+  const flags = others.map(([key, text]) => quoted(text === "" ? `--${key}` : `--${key}=${text}`));
+  state.more = [state.more, ...flags].join(" ").trim();
   return state;
 }
 

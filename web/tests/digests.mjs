@@ -86,6 +86,10 @@ const restored = await stateOf(`#${await addressOf(state)}`);
 assert.deepEqual(restored, state);
 assert.equal(requestOf(restored), requestOf(state));
 assert.deepEqual(JSON.parse(requestOf(state)).arguments[0], ["path", "a:rtt=20ms,trace=t.csv,loss=ge:p=1%,r=30%,bad=50%,down=1s..2s"]);
+const further = await stateOf(`#${["a:rtt=1ms", "b", "c", "d", "e:rtt=2ms"].map((it) => `path=${it}`).join("&")}&rcvbuf=1MB&exact&x%27y=it%27s+so`);
+assert.deepEqual(further.links.map((link) => link.name), ["a", "b", "c", "d"]);
+assert.deepEqual(moreFlags(further.more), [["path", "e:rtt=2ms"], ["rcvbuf", "1MB"], ["exact", "on"], ["x'y", "it's so"]]);
+assert.equal(further.more, "--path=e:rtt=2ms --rcvbuf=1MB --exact '--x'\\''y=it'\\''s so'");
 console.log("ok    the address has the whole state");
 
 // The call in Python names every setting that differs from its default.
