@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from plait import _plait
@@ -73,6 +74,26 @@ def file_name(name: str, value: object) -> str:
         if isinstance(named, str):
             return unicode(name, named)
     raise _plait.Error(f"{name}: `{value}` is no name of a file\n  allowed: a text, or a pathlib.Path")
+
+
+def directory(name: str, value: object) -> Path:
+    """Returns a directory, and makes it if it does not exist.
+
+    >>> directory("out", "/dev/null/sweep")
+    Traceback (most recent call last):
+        ...
+    plait.Error: out: `/dev/null/sweep` cannot be made: Not a directory
+      allowed: a directory for files, which is made if it does not exist
+    """
+    path = Path(file_name(name, value))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        # A name with a null byte is a ValueError.
+        why = error.strerror if isinstance(error, OSError) else error
+        allowed = "a directory for files, which is made if it does not exist"
+        raise _plait.Error(f"{name}: `{path}` cannot be made: {why}\n  allowed: {allowed}") from None
+    return path
 
 
 def package(name: str, wanted_by: str, extra: str) -> Any:

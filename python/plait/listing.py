@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,11 +31,15 @@ def decide(question: Mapping[str, Any] | None = None, /, **keys: Any) -> dict[st
     if "scheduler" in asked and not isinstance(asked["scheduler"], str):
         asked["scheduler"] = name_of(register(asked["scheduler"]))
     try:
-        text = json.dumps(asked)
+        text = json.dumps(asked, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise _plait.Error(f"question: {error}\n  allowed: numbers, texts, lists and dictionaries") from None
     answer = _plait.decide_cc if "cc" in asked else _plait.decide
-    decision: dict[str, Any] = json.loads(answer(text))
+    try:
+        decision: dict[str, Any] = json.loads(answer(text))
+    except _plait.Error as error:
+        # The columns are those of the JSON text, which the caller has not seen.
+        raise _plait.Error(re.sub(r" \(column \d+\)", "", str(error))) from None
     return decision
 
 

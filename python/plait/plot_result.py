@@ -18,6 +18,12 @@ Row = tuple[str, str]
 Line = dict[str, Any]
 """A run, by column."""
 
+STYLES = ["-", "--", ":", "-."]
+"""The lines of schedulers: the first controller has the first style."""
+
+PLAIN_STYLES = [":", "-.", "--"]
+"""The lines of plain TCP on each path."""
+
 MOST_PANELS = 12
 """Largest number of drawings in a figure."""
 
@@ -43,10 +49,13 @@ class ResultPlot:
         self.workload = document["workload"]
         self.varied = [entry["name"] for entry in document["varied"]]
         self.runs = [run for run in runs if run.get(self.measure) is not None and run["completed"]]
+        if not any(run["completed"] for run in runs):
+            raise _plait.Error("plot: every run failed, so there is nothing to draw\n  allowed: print(result), which says why")
         if not self.runs:
             known = sorted({name for row in document["rows"] for name in row["measures"]})
             raise _plait.Error(f"measure: `{self.measure}`: no run has it\n  allowed: {', '.join(known)}")
         self.rows: list[Row] = list(dict.fromkeys((row["scheduler"], row["cc"]) for row in document["rows"]))
+        self.plain = [row for row in self.rows if row[0].startswith("tcp:")]
         self.several_cc = len({cc for name, cc in self.rows if not name.startswith("tcp:")}) > 1
         self.intervals = {
             (row["scheduler"], row["cc"]): row["measures"][self.measure]["ci95"]
@@ -60,12 +69,14 @@ class ResultPlot:
         return f"{row[0]}, {row[1]}" if self.several_cc else row[0]
 
     def look(self, canvas: Canvas, row: Row) -> tuple[str, str]:
-        """Returns the colour and the style of the lines of a row. Those of plain TCP are grey."""
-        at = self.rows.index(row)
-        if row[0].startswith("tcp:"):
-            plain = [it for it in self.rows if it[0].startswith("tcp:")]
-            return canvas.colours["soft"], [":", "-."][plain.index(row) % 2]
-        return canvas.colour(at), "-" if at < COLOURS else "--"
+        """Returns the colour and the style of the lines of a row: a colour for each scheduler, grey for plain TCP."""
+        if row in self.plain:
+            return canvas.colours["soft"], PLAIN_STYLES[self.plain.index(row) % len(PLAIN_STYLES)]
+        others = [it for it in self.rows if it not in self.plain]
+        schedulers, controllers = (list(dict.fromkeys(names)) for names in zip(*others, strict=True))
+        at = schedulers.index(row[0])
+        style = controllers.index(row[1]) + at // COLOURS * len(controllers)
+        return canvas.colour(at), STYLES[style % len(STYLES)]
 
     def values(self, row: Row, **place: str) -> list[float]:
         """Returns the values of a row where the varied settings have these values."""

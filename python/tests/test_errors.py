@@ -134,6 +134,8 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.compare(PATHS, schedulers=dict, **RUN), "dict has no method schedule"),  # type: ignore[arg-type]
         (lambda: plait.decide(scheduler=Fast(), subflows=[]), "object of the class Fast"),
         (lambda: plait.decide(scheduler="ecf", subflows={1}), "question: Object of type set"),
+        (lambda: plait.decide(scheduler="ecf", subflows=3), "subflows: expected a list, found 3$"),
+        (lambda: plait.decide(scheduler="ecf", subflows=[{"id": 0, "srtt_ms": float("nan")}]), "question: Out of range float"),
         (lambda: plait.decide("ecf"), "question: `ecf` is no dictionary"),  # type: ignore[arg-type]
         (lambda: plait.compare(PATHS, schedulers=Fast(), **RUN), "object of the class Fast"),  # type: ignore[arg-type]
         (lambda: plait.compare(PATHS, schedulers=len, **RUN), "--schedulers: `.*` is no setting"),  # type: ignore[arg-type]
@@ -153,6 +155,8 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
         (lambda: plait.list_workloads(3), "unknown workload `3`"),  # type: ignore[arg-type]
         (lambda: plait.sweep(plait.Scenario(PATHS, **RUN), out="/nowhere/x", seed=3), "seed: it is for experiments"),
         (lambda: plait.sweep(experiment=3, out="/nowhere/x"), "experiment: `3` is no name"),  # type: ignore[arg-type]
+        (lambda: plait.sweep(plait.Scenario(PATHS, **RUN), out="/dev/null/x"), "out: `/dev/null/x` cannot be made: Not a directory\n  allowed"),
+        (lambda: plait.compare(PATHS, seed=2**64, **RUN), "allowed: a whole number from 0 to 18446744073709551615"),
         (lambda: plait.experiment("ton-fig8", quick="no"), "--quick: `no`"),  # type: ignore[arg-type]
         (lambda: plait.compare(PATHS, schedulers="minrtt", runs=1, **RUN).table[0], "column: `0` is no text"),  # type: ignore[index]
         (lambda: plait.compare(PATHS, schedulers="minrtt", runs=1, **RUN).table["nix"], "unknown column `nix`\n  allowed: scheduler, cc"),

@@ -112,6 +112,21 @@ def test_an_unknown_measure_is_refused() -> None:
 
 
 @needs_matplotlib
+def test_runs_that_all_failed_have_no_picture() -> None:
+    with pytest.raises(plait.Error, match=r"plot: every run failed.*\n  allowed: print\(result\)"):
+        plait.compare(PATHS, runs=1, until="1ms", **SETTINGS).plot()
+
+
+@needs_matplotlib
+def test_each_row_has_its_look() -> None:
+    names = "minrtt,ecf,blest,slot,otias,daps,sttf,roundrobin,linux"
+    result = plait.compare(PATHS, workload="download:64kB", schedulers=names, cc=["cubic", "lia"], runs=2)
+    lines = [line for line in result.plot().axes[1].lines if not str(line.get_label()).startswith("tcp:")]
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 18
+    assert len({line.get_color() for line in lines if str(line.get_label()).startswith("ecf,")}) == 1
+
+
+@needs_matplotlib
 def test_a_picture_changes_no_state_of_matplotlib() -> None:
     program = f"import plait, sys; plait.compare({PATHS!r}, runs=1, **{SETTINGS!r}).plot()._repr_png_(); print('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"

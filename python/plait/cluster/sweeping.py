@@ -9,11 +9,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from plait import _plait
-from plait.arguments import file_name, switch, whole
+from plait.arguments import directory, file_name, switch, whole
 from plait.cluster.dataset import Sweep, check_arrow, write
 from plait.cluster.executors import Future, Workers, is_loss, lost, workers_of
 from plait.cluster.worker import Answer, Batch, Compact, Part, Unit, compact, work
@@ -72,10 +71,11 @@ def sweep(
     if not experiment and (quick or seed is not None):
         raise _plait.Error(f"{'quick' if quick else 'seed'}: it is for experiments\n  allowed: plait.Scenario(..., seed=N)")
     plans = plans_of(scenarios, experiment, switch("quick", quick), seed)
-    directory = Path(file_name("out", out))
-    log = _plait.RunLog(os.fspath(directory / "cache") if cache is None else file_name("cache", cache))
+    results = directory("out", out)
+    finished = directory("out", results / "cache") if cache is None else directory("cache", cache)
+    log = _plait.RunLog(os.fspath(finished))
     counts = make_missing(plans, log, workers, progress)
-    return write(directory, plans, log, counts)
+    return write(results, plans, log, counts)
 
 
 def plans_of(
