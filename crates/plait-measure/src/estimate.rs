@@ -8,6 +8,9 @@ use plait_lab::stats::percentile;
 const Z: f64 = 1.281_552;
 /// Student's t with 90 % below it, for one degree of freedom and more.
 const STUDENT: [f64; 4] = [3.077_684, 1.885_618, 1.637_744, 1.533_206];
+/// Largest rate of a link in bits per second, and the largest time that a scenario takes, in milliseconds.
+const LARGEST_RATE: f64 = 1e12;
+const LARGEST_TIME: f64 = 600_000.0;
 /// Steps of the integral over the usual losses.
 const STEPS: u32 = 1_000;
 
@@ -114,7 +117,7 @@ impl Estimate {
     /// Returns it as a rate; its numbers are bits per second.
     #[must_use]
     pub fn rate(self, origin: &Origin) -> Known {
-        self.known(origin, |bps| match bps {
+        self.known(origin, LARGEST_RATE, |bps| match bps {
             bps if bps >= 1e6 => format!("{:.3}mbit", bps / 1e6),
             bps => format!("{:.0}bit", bps.max(1.0)),
         })
@@ -123,18 +126,23 @@ impl Estimate {
     /// Returns it as a time; its numbers are milliseconds.
     #[must_use]
     pub fn time(self, origin: &Origin) -> Known {
-        self.known(origin, |ms| format!("{:.3}ms", ms.max(0.001)))
+        self.known(origin, LARGEST_TIME, |ms| format!("{:.3}ms", ms.max(0.001)))
     }
 
     /// Returns it as a share; its numbers are percent.
     #[must_use]
     pub fn share(self, origin: &Origin) -> Known {
-        self.known(origin, |percent| format!("{percent:.5}%"))
+        self.known(origin, 100.0, |percent| format!("{percent:.5}%"))
     }
 
-    fn known(self, origin: &Origin, text: impl Fn(f64) -> String) -> Known {
+    /// Returns it as text. No link has a value below zero, above `largest`, or that is no number.
+    fn known(self, origin: &Origin, largest: f64, text: impl Fn(f64) -> String) -> Known {
         let Estimate { value, low, high } = self;
-        let (low, high) = (low.min(value), high.max(value));
+        if !(0.0..=largest).contains(&value) {
+            let why = format!("{}: no link has {value:?}", origin.source);
+            return Known::unknown(&why, &origin.date);
+        }
+        let (low, high) = (low.max(0.0).min(value), high.max(value).min(largest));
         let (value, low, high) = (text(value), text(low), text(high));
         match low == high {
             true => Known::exact(&value, &origin.source, &origin.date),
@@ -223,6 +231,20 @@ mod tests {
             assert!((above / all - 0.1).abs() < 0.003, "{count}: {above} of {all}, {none:?}");
             assert!(none.low == 0.0 && none.value == 0.0);
         }
+    }
+
+    #[test]
+    fn impossible_values_are_unknown() {
+        let origin = Origin { source: "ping: a.txt".to_owned(), date: "2026-01-02".to_owned() };
+        for value in [-1.0, f64::NAN, f64::INFINITY, 1e13] {
+            let estimate = Estimate::spread(value, 2.0);
+            for known in [estimate.rate(&origin), estimate.time(&origin), estimate.share(&origin)] {
+                assert!(known.is_unknown(), "{known:?}");
+                assert!(known.source.starts_with("ping: a.txt: no link has "), "{known:?}");
+            }
+        }
+        let known = Estimate { value: 99.0, low: -1.0, high: 120.0 }.share(&origin);
+        assert_eq!(known.range, Some(("0.00000%".to_owned(), "100.00000%".to_owned())));
     }
 
     #[test]

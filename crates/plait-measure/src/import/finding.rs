@@ -76,7 +76,13 @@ impl Finding {
         Finding { form, values: Vec::new(), remark: None }
     }
 
+    /// Adds a value. One that no link has is unknown, and has a remark.
     pub(super) fn add(&mut self, key: &'static str, known: Known, worth: Worth) {
+        let mut worth = worth;
+        if known.is_unknown() && worth > Worth::Nothing {
+            self.remark(&format!("unknown {key}: {}", known.source));
+            worth = Worth::Nothing;
+        }
         self.values.push((key, known, worth));
     }
 

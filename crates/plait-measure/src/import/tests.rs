@@ -336,6 +336,21 @@ fn an_unknown_form_names_the_forms() {
     }
 }
 
+#[test]
+fn impossible_values_are_unknown_and_have_a_remark() {
+    let ping = "1 packets transmitted, 1 received\nrtt min/avg/max/mdev = nan/nan/nan/nan ms\n";
+    let slow = "64 bytes from 10.0.0.1: icmp_seq=1 time=700000 ms\n";
+    let fast = r#"{"download":{"bandwidth":1e300},"upload":{"bandwidth":1e6},"ping":{"latency":12.5}}"#;
+    for (text, key) in [(ping, "rtt"), (slow, "rtt"), (fast, "rate_down")] {
+        let found = read_text(text);
+        let remark = found.remark.clone().unwrap();
+        assert!(remark.contains(&format!("unknown {key}: ")), "{remark}");
+        assert!(remark.contains("no link has "), "{remark}");
+        let link = join("a", &[found]).link;
+        assert_eq!(link.value(key).unwrap().value, None, "{text}");
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_makes_a_reader_panic(at in 0_usize..6, cut in 0.0..1.0_f64, with in ".{0,40}") {
