@@ -85,7 +85,10 @@ def directory(name: str, value: object) -> Path:
     plait.Error: out: `/dev/null/sweep` cannot be made: Not a directory
       allowed: a directory for files, which is made if it does not exist
     """
-    path = Path(file_name(name, value))
+    given = file_name(name, value)
+    if given == "":
+        raise _plait.Error(f"{name}: the name is empty\n  allowed: a directory, or \".\" for this one")
+    path = Path(given)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:

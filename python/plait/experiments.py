@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from plait import _plait
-from plait.arguments import file_name, switch, whole
+from plait.arguments import directory, file_name, switch, whole
 from plait.progress import progress_bar
 from plait.results import Report
 from plait.table import Table
@@ -70,15 +70,15 @@ def _directory(cache: str | os.PathLike[str] | bool) -> str | None:
     if cache is False:
         return None
     if cache is not True:
-        return file_name("cache", cache)
+        return os.fspath(directory("cache", cache))
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(Path.home(), ".cache")
-    directory = os.path.join(base, "plait")
+    usual = os.path.join(base, "plait")
     try:
-        os.makedirs(directory, exist_ok=True)
+        os.makedirs(usual, exist_ok=True)
     except OSError as error:
-        warnings.warn(f"plait: runs are not cached: {directory}: {error.strerror}", stacklevel=3)
+        warnings.warn(f"plait: runs are not cached: {usual}: {error.strerror}", stacklevel=3)
         return None
-    return directory
+    return usual
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def decide(question: Mapping[str, Any] | None = None, /, **keys: Any) -> dict[st
         asked["scheduler"] = name_of(register(asked["scheduler"]))
     try:
         text = json.dumps(asked, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise _plait.Error(f"question: {error}\n  allowed: numbers, texts, lists and dictionaries") from None
     answer = _plait.decide_cc if "cc" in asked else _plait.decide
     try:

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from plait import _plait
+from plait.arguments import word
 from plait.plots import COLOURS, Canvas, Theme, numbers_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class ResultPlot:
     """What the pictures of a comparison draw."""
 
     def __init__(self, document: dict[str, Any], runs: Sequence[Line], measure: str | None) -> None:
-        self.measure = measure or document["primary_measure"]
+        self.measure = document["primary_measure"] if measure is None else word("measure", measure)
         self.workload = document["workload"]
         self.varied = [entry["name"] for entry in document["varied"]]
         self.runs = [run for run in runs if run.get(self.measure) is not None and run["completed"]]

@@ -154,6 +154,8 @@ def filled(draft: Draft, paths: Iterable[AnyPath] | AnyPath, settings: Mapping[s
     """Adds paths and settings to a scenario under construction."""
     if not isinstance(paths, (str, Path, Mapping, Iterable)):
         raise _no_path(paths)
+    if isinstance(paths, (set, frozenset)):
+        raise Error("--path: a set has no order, and the first path is the primary\n  allowed: a list of paths")
     several = [paths] if isinstance(paths, (str, Path, Mapping)) else paths
     if described := [_path(path) for path in several]:
         draft.set_paths(described)
@@ -186,6 +188,8 @@ def texts_of(place: str, value: object) -> list[str]:
     """Returns the texts of a setting as the command line has them. Errors name the ``place``."""
     if isinstance(value, Mapping):
         return [unicode(place, f"{key}={_joined(place, values)}") for key, values in value.items()]
+    if isinstance(value, (set, frozenset)):
+        raise Error(f"{place}: a set has no order\n  allowed: a list")
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, type)):
         return [_text(place, one) for one in value]
     return [_text(place, value)]

@@ -17,6 +17,10 @@ Decision: TypeAlias = Union[Subflow, int, Send, Wait, None]
 """A decision: the subflow for the segment (or its id), `Send`, `Wait`, or None to wait."""
 
 
+_HOOKS = ["on_data_ack", "on_subflows_changed", "on_window_limited"]
+"""Methods that a scheduler need not have."""
+
+
 class Scheduler(Protocol):
     """What a scheduler needs. Each end of each connection has an object of its own.
 
@@ -69,6 +73,10 @@ def add(scheduler: type[Scheduler], text: str | None = None) -> None:
     if not callable(getattr(scheduler, "schedule", None)):
         problem = f"{scheduler.__name__} has no method schedule(view)"
         raise _plait.Error(f"{problem}\n  allowed: a class as in help(plait.Scheduler)")
+    for method in _HOOKS:
+        if not callable(getattr(scheduler, method, len)):
+            problem = f"{scheduler.__name__}.{method} is no method"
+            raise _plait.Error(f"{problem}\n  allowed: a class as in help(plait.Scheduler)")
     idea = (inspect.getdoc(scheduler) or "a scheduler in Python").splitlines()[0]
     text = text or f"{scheduler.__module__}:{scheduler.__qualname__}"
     _plait.register(scheduler, text, name_of(scheduler), idea, _parameters(scheduler))

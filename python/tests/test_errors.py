@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +116,10 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
     [
         (lambda: plait.compare(5, **RUN), "--path: `5` is no path"),  # type: ignore[arg-type]
         (lambda: plait.compare([None, "lte-att"], **RUN), "--path: `None` is no path"),  # type: ignore[list-item]
+        (lambda: plait.compare(set(PATHS), **RUN), "--path: a set has no order"),
+        (lambda: plait.compare(PATHS, schedulers={"ecf", "minrtt"}, **RUN), "--schedulers: a set has no order"),
+        (lambda: plait.experiment("ton-fig8", cache="/dev/null/x"), "cache: `/dev/null/x` cannot be made"),
+        (lambda: plait.Send("wifi"), "subflow: `wifi` is no subflow\n  allowed"),  # type: ignore[arg-type]
         (lambda: plait.compare(scenario=5), "--scenario: `5` is no name of a file"),  # type: ignore[arg-type]
         (lambda: plait.runs(PATHS, workload="download:64kB", until="ci=1%"), "until: `ci=` needs all runs"),
         (lambda: plait.runs(PATHS, schedulers="ecf", expect="ecf.completion_ms.median < 1", **RUN), "expect: an expectation needs"),
@@ -165,6 +171,16 @@ RUN: dict[str, Any] = {"workload": "download:64kB"}
 def test_an_argument_of_another_kind_is_an_error_of_the_package(call: Any, text: str) -> None:
     with pytest.raises(plait.Error, match=text):
         call()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(plait.Error, match="it is a pipe, and a call reads only files"):
+        plait.compare([f"wifi:trace={pipe},rtt=20ms", "lte-att"], **RUN)
+    with pytest.raises(plait.Error, match="it is a pipe"):
+        plait.compare(scenario=pipe)
 
 
 HALF = "\udcff"

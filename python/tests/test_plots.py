@@ -112,6 +112,12 @@ def test_an_unknown_measure_is_refused() -> None:
 
 
 @needs_matplotlib
+def test_a_measure_is_a_text() -> None:
+    with pytest.raises(plait.Error, match="measure: `.*` is no text"):
+        plait.compare(PATHS, runs=1, **SETTINGS).plot(["completion_ms"])  # type: ignore[arg-type]
+
+
+@needs_matplotlib
 def test_runs_that_all_failed_have_no_picture() -> None:
     with pytest.raises(plait.Error, match=r"plot: every run failed.*\n  allowed: print\(result\)"):
         plait.compare(PATHS, runs=1, until="1ms", **SETTINGS).plot()

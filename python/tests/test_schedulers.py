@@ -86,7 +86,15 @@ def test_a_decision_is_asked_of_a_class() -> None:
         "subflows": [{"id": 0, "srtt_ms": 10, "cwnd": 10, "inflight": 10}, {"id": 1, "srtt_ms": 100, "cwnd": 10}],
     }
     answer = plait.decide(question)
-    assert (answer["decision"], answer["subflow"]) == ("wait", 0)
+    assert (answer["decision"], answer["subflow"], answer["reason"]) == ("wait", 0, "chosen")
+
+
+def test_a_class_with_a_wrong_method_is_refused() -> None:
+    class PyHook(PyMinRtt):
+        on_data_ack = 3
+
+    with pytest.raises(plait.Error, match="PyHook.on_data_ack is no method\n  allowed: a class as in"):
+        plait.register(PyHook)
 
 
 def failing(answer: object) -> type:
@@ -109,7 +117,7 @@ def test_an_exception_of_a_class_ends_the_call(call: Any) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "text"),
-    [("wifi", "a subflow, Send, Wait or None is allowed"), (7, "there is no subflow 7"), (-1, "is allowed")],
+    [("wifi", "it returned `wifi`\n  allowed: a subflow"), (7, "there is no subflow 7\n  allowed: 0, 1"), (-1, "it returned `-1`")],
 )
 def test_a_decision_that_is_none_is_refused(answer: object, text: str) -> None:
     with pytest.raises(plait.Error, match=f"py-wrong.schedule: .*{text}"):

@@ -232,6 +232,32 @@ def test_a_wrong_scenario_is_found_before_the_first_run(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def test_sweeps_at_once_leave_a_whole_data_set(tmp_path: Path) -> None:
+    sizes = [1, 4, 1, 4]
+
+    def sweep(runs: int) -> None:
+        for _ in range(5):
+            plait.sweep(scenario(runs=runs), out=tmp_path, progress=False)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(sweep, sizes))
+    last = plait.Sweep.open(tmp_path)
+    assert last.to_pandas().shape[0] == last.rows in (40, 160)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_file_of_another_sweep_is_an_error(tmp_path: Path) -> None:
+    earlier = plait.sweep(scenario(runs=1), out=tmp_path, progress=False)
+    plait.sweep(scenario(runs=2), out=tmp_path, progress=False)
+    with pytest.raises(plait.Error, match=r"part-00000.parquet: it is not the file that this sweep has written\n  allowed: "):
+        earlier.to_pandas()
+    with pytest.raises(plait.Error, match="out: the name is empty"):
+        plait.sweep(scenario(), out="")
+    (tmp_path / "manifest.json").write_text('{"name": "another program"}')
+    with pytest.raises(plait.Error, match=r"manifest.json` is no manifest of a sweep .*\n  allowed: another directory"):
+        plait.sweep(scenario(), out=tmp_path)
+
+
 def test_a_python_class_is_refused(tmp_path: Path) -> None:
     @plait.register
     class OfSweep:

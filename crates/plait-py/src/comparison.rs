@@ -2,9 +2,9 @@
 
 use crate::draft::Draft;
 use crate::error::refused;
+use crate::file;
 use crate::table::{Datum, Rows, Table};
 use crate::work::{Watched, interruptible};
-use plait_app::file;
 use plait_lab::stats::Summary;
 use plait_lab::{
     Attentive, ComparisonDocument, Control, KeepRuns, Report, Row, RunRecord, Simulator,

@@ -1,8 +1,8 @@
 //! A scenario under construction: settings by the names of scenario files.
 
 use crate::error::refused;
+use crate::file;
 use crate::scheduler::{class_of, renew};
-use plait_app::file;
 use plait_lab::scenario::{SETTINGS, Setting};
 use plait_lab::{Cell, RawScenario, Scenario};
 use pyo3::prelude::*;

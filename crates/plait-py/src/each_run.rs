@@ -2,8 +2,8 @@
 
 use crate::draft::Draft;
 use crate::error::{Error, refused};
+use crate::file;
 use crate::work::{Watched, interruptible};
-use plait_app::file;
 use plait_lab::{Cell, Point, RunOutcome, Simulator, World, cells, run_seed};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

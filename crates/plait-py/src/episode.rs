@@ -219,12 +219,10 @@ impl Scheduler for Asking {
         let place = usize::try_from(action).ok().and_then(|action| view.subflows.get(action));
         match place {
             Some(subflow) if takes(view, subflow, segment) => {
-                rules::new_on(view, subflow.id, segment, Reason::Priority)
+                rules::new_on(view, subflow.id, segment, Reason::Chosen)
             }
-            Some(subflow) => {
-                Decision::Wait { on: Some(subflow.id), reason: Reason::FastFinishesSooner }
-            }
-            None => Decision::Wait { on: None, reason: Reason::AllBusy },
+            Some(subflow) => Decision::Wait { on: Some(subflow.id), reason: Reason::Chosen },
+            None => Decision::Wait { on: None, reason: Reason::Chosen },
         }
     }
 }

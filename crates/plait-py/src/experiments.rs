@@ -1,9 +1,9 @@
 //! `plait.experiment`.
 
 use crate::error::refused;
+use crate::file;
 use crate::table::{Datum, Rows, Table};
 use crate::work::{Watched, interruptible};
-use plait_app::file;
 use plait_lab::experiment::{
     Experiment, Looks, Misses, Progress, Results, Store, Unsettled, again, experiments, settle,
 };

@@ -24,6 +24,7 @@ mod ending;
 mod episode;
 mod error;
 mod experiments;
+mod file;
 mod listing;
 mod run_log;
 mod scheduler;

@@ -349,11 +349,11 @@ impl PythonScheduler {
         answer: &Bound<'_, PyAny>,
     ) -> PyResult<Decision> {
         if answer.is_none() {
-            return Ok(Decision::Wait { on: None, reason: Reason::FastFinishesSooner });
+            return Ok(Decision::Wait { on: None, reason: Reason::Chosen });
         }
         if let Ok(wait) = answer.cast::<Wait>() {
             let on = wait.get().subflow.map(|id| self.known(view, id)).transpose()?;
-            return Ok(Decision::Wait { on, reason: Reason::FastFinishesSooner });
+            return Ok(Decision::Wait { on, reason: Reason::Chosen });
         }
         let (id, room) = if let Ok(subflow) = answer.cast::<Subflow>() {
             (subflow.get().number(), false)
@@ -362,8 +362,11 @@ impl PythonScheduler {
         } else if let Ok(id) = answer.extract() {
             (id, false)
         } else {
-            let name = self.name;
-            let text = format!("{name}.schedule: a subflow, Send, Wait or None is allowed");
+            let text = format!(
+                "{}.schedule: it returned `{}`\n  allowed: a subflow or its id, Send, Wait, None",
+                self.name,
+                answer.str()?
+            );
             return Err(Error::new_err(text));
         };
         let id = self.known(view, id)?;
@@ -374,7 +377,7 @@ impl PythonScheduler {
             let text = format!("{}.schedule: subflow {id} cannot take the segment", self.name);
             Error::new_err(text + "\n  allowed: one of view.usable")
         })?;
-        Ok(match rules::new_on(view, id, segment, Reason::Priority) {
+        Ok(match rules::new_on(view, id, segment, Reason::Chosen) {
             Decision::Send { subflow, what, grant, reason } if room => {
                 Decision::Send { subflow, what, grant: chosen.room().max(grant), reason }
             }
@@ -384,7 +387,11 @@ impl PythonScheduler {
 
     fn known(&self, view: &plait_sched::View<'_>, id: u8) -> PyResult<SubflowId> {
         let known = view.subflows.iter().map(|it| it.id).find(|known| known.0 == id);
-        let text = || format!("{}.schedule: there is no subflow {id}", self.name);
+        let text = || {
+            let ids: Vec<String> = view.subflows.iter().map(|it| it.id.0.to_string()).collect();
+            let name = self.name;
+            format!("{name}.schedule: there is no subflow {id}\n  allowed: {}", ids.join(", "))
+        };
         known.ok_or_else(|| Error::new_err(text()))
     }
 }

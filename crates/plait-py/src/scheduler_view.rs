@@ -163,7 +163,12 @@ impl Subflow {
 fn id_of(subflow: &Bound<'_, PyAny>) -> PyResult<u8> {
     match subflow.cast::<Subflow>() {
         Ok(subflow) => Ok(subflow.get().0.id.0),
-        Err(_) => subflow.extract().map_err(|_| Error::new_err("a subflow or its id is allowed")),
+        Err(_) => subflow.extract().map_err(|_| {
+            let given = subflow.str().map(|it| it.to_string()).unwrap_or_default();
+            Error::new_err(format!(
+                "subflow: `{given}` is no subflow\n  allowed: a subflow or its id"
+            ))
+        }),
     }
 }
 

@@ -76,7 +76,7 @@ impl Plan {
     fn of_scenario(py: Python<'_>, draft: &Draft, name: &str) -> PyResult<Plan> {
         // Errors name the places in the user's own file.
         let scenario = draft.compared()?;
-        scenario.points(&plait_app::file::named).map_err(refused)?;
+        scenario.points(&crate::file::named).map_err(refused)?;
         let (text, command) = (draft.given()?.to_toml(), scenario.command_line());
         let (name, files) = (name.to_owned(), BTreeMap::new());
         let source = Source { experiment: false, name, text, files, seed: 0, quick: false };

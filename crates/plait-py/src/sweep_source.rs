@@ -98,7 +98,7 @@ impl Source {
     pub(crate) fn cells_and_files(&mut self) -> PyResult<Vec<Placed>> {
         let files = RefCell::new(BTreeMap::new());
         let placed = self.cells_with(&|name| {
-            let text = plait_app::file::named(name)?;
+            let text = crate::file::named(name)?;
             files.borrow_mut().insert(name.to_owned(), text.clone());
             Ok(text)
         })?;
@@ -175,7 +175,7 @@ impl Source {
         let path = Path::new(name);
         let is_file = path.extension().is_some_and(|it| it == "toml") || path.exists();
         let text = if is_file {
-            plait_app::file::settings(path)
+            crate::file::settings(path)
                 .map_err(|error| refused(format!("{name}: {}", plait_lab::unreadable(&error))))?
         } else {
             let known = || EMBEDDED.iter().filter_map(|(file, text)| Some((stem(file)?, *text)));

@@ -199,6 +199,8 @@ pub enum Reason {
     Price,
     /// The quota keeps the data off a subflow that has room.
     Quota,
+    /// A class or an agent in Python has chosen it.
+    Chosen,
 }
 
 impl Reason {
@@ -235,6 +237,7 @@ impl Reason {
         Reason::AssignedBusy,
         Reason::Price,
         Reason::Quota,
+        Reason::Chosen,
     ];
 
     /// Returns the word for the reason, as in reports.
@@ -272,6 +275,7 @@ impl Reason {
             Reason::AssignedBusy => "assigned-busy",
             Reason::Price => "price",
             Reason::Quota => "quota",
+            Reason::Chosen => "chosen",
         }
     }
 }

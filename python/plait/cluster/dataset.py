@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,10 +81,15 @@ class Sweep:
         return [self.out / file["name"] for file in self.manifest["files"]]
 
     def _present(self) -> list[Path]:
-        """Returns the Parquet files, all of which exist."""
-        for file in self.files:
+        """Returns the Parquet files, all of which exist and are those of the manifest."""
+        for file, about in zip(self.files, self.manifest["files"], strict=True):
+            problem = ""
             if not file.is_file():
-                raise _plait.Error(f"{file}: there is no such file\n  allowed: all files of the sweep; {REPEAT}")
+                problem = "there is no such file"
+            elif hashlib.sha256(file.read_bytes()).hexdigest() != about.get("sha256"):
+                problem = "it is not the file that this sweep has written"
+            if problem:
+                raise _plait.Error(f"{file}: {problem}\n  allowed: all files of the sweep; {REPEAT}")
         return self.files
 
     def to_polars(self) -> polars.DataFrame:
@@ -113,8 +119,43 @@ def _is_manifest(content: Any) -> bool:
     return lists and isinstance(content.get("runs"), int) and "digest" in content
 
 
+def check_place(out: Path) -> None:
+    """Refuses a directory whose manifest is of something else, because a sweep replaces it."""
+    manifest = out / "manifest.json"
+    try:
+        ours = not manifest.exists() or _is_manifest(json.loads(manifest.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        ours = False
+    if not ours:
+        raise _plait.Error(f"out: `{manifest}` is no manifest of a sweep ({SCHEMA})\n  allowed: another directory, or without this file")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Lets one process at a time write into a directory."""
+    try:
+        import fcntl
+    except ImportError:
+        # Windows. Each file is still replaced as a whole.
+        yield
+        return
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        # Some file systems have no locks.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def write(out: Path, plans: Sequence[_plait.Plan], log: _plait.RunLog, workers: dict[str, int]) -> Sweep:
     """Writes the runs of all plans, which the log has, and the manifest last."""
+    with _alone(out):
+        return _write(out, plans, log, workers)
+
+
+def _write(out: Path, plans: Sequence[_plait.Plan], log: _plait.RunLog, workers: dict[str, int]) -> Sweep:
     import pyarrow
 
     summaries = [log.summary(plan) for plan in plans]
@@ -212,12 +253,17 @@ def _write_part(table: Any, path: Path) -> None:
     import pyarrow.parquet
 
     whole = table.combine_chunks()
-    partial = path.with_suffix(".partial")
+    partial = _partial(path)
     pyarrow.parquet.write_table(whole, partial, compression="zstd", version="2.6", data_page_version="1.0")
     os.replace(partial, path)
 
 
 def _replace(path: Path, text: str) -> None:
-    partial = path.with_suffix(".partial")
+    partial = _partial(path)
     partial.write_text(text)
     os.replace(partial, path)
+
+
+def _partial(path: Path) -> Path:
+    """Returns the name of a file until it is whole. Another process has another name."""
+    return path.with_suffix(f".{os.getpid()}.partial")

@@ -13,7 +13,7 @@ from typing import Any
 
 from plait import _plait
 from plait.arguments import directory, file_name, switch, whole
-from plait.cluster.dataset import Sweep, check_arrow, write
+from plait.cluster.dataset import Sweep, check_arrow, check_place, write
 from plait.cluster.executors import Future, Workers, is_loss, lost, workers_of
 from plait.cluster.worker import Answer, Batch, Compact, Part, Unit, compact, work
 from plait.progress import progress_bar
@@ -72,6 +72,7 @@ def sweep(
         raise _plait.Error(f"{'quick' if quick else 'seed'}: it is for experiments\n  allowed: plait.Scenario(..., seed=N)")
     plans = plans_of(scenarios, experiment, switch("quick", quick), seed)
     results = directory("out", out)
+    check_place(results)
     finished = directory("out", results / "cache") if cache is None else directory("cache", cache)
     log = _plait.RunLog(os.fspath(finished))
     counts = make_missing(plans, log, workers, progress)

@@ -340,7 +340,8 @@ fn an_unknown_form_names_the_forms() {
 fn impossible_values_are_unknown_and_have_a_remark() {
     let ping = "1 packets transmitted, 1 received\nrtt min/avg/max/mdev = nan/nan/nan/nan ms\n";
     let slow = "64 bytes from 10.0.0.1: icmp_seq=1 time=700000 ms\n";
-    let fast = r#"{"download":{"bandwidth":1e300},"upload":{"bandwidth":1e6},"ping":{"latency":12.5}}"#;
+    let fast =
+        r#"{"download":{"bandwidth":1e300},"upload":{"bandwidth":1e6},"ping":{"latency":12.5}}"#;
     for (text, key) in [(ping, "rtt"), (slow, "rtt"), (fast, "rate_down")] {
         let found = read_text(text);
         let remark = found.remark.clone().unwrap();
