@@ -1,7 +1,6 @@
 //! The files that calls read. A pipe is refused: a call reads a file several times, and Ctrl-C cannot end the wait for a writer.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 
 /// Reads a data file by its name.
@@ -19,9 +18,9 @@ pub(crate) fn settings(file: impl AsRef<Path>) -> io::Result<String> {
 #[cfg(unix)]
 fn refuse_pipe(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
-    let is_pipe = fs::metadata(file).is_ok_and(|it| it.file_type().is_fifo());
+    let is_pipe = std::fs::metadata(file).is_ok_and(|it| it.file_type().is_fifo());
     let problem = "it is a pipe, and a call reads only files";
-    if is_pipe { Err(io::Error::new(ErrorKind::InvalidInput, problem)) } else { Ok(()) }
+    if is_pipe { Err(io::Error::new(io::ErrorKind::InvalidInput, problem)) } else { Ok(()) }
 }
 
 #[cfg(not(unix))]
