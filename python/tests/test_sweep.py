@@ -239,6 +239,8 @@ def test_sweeps_at_once_leave_a_whole_data_set(tmp_path: Path) -> None:
         for _ in range(5):
             plait.sweep(scenario(runs=runs), out=tmp_path, progress=False)
 
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "part-00000.1.partial").write_text("what a killed process has left")
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(sweep, sizes))
     last = plait.Sweep.open(tmp_path)

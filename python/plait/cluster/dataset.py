@@ -132,7 +132,7 @@ def check_place(out: Path) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Lets one process at a time write into a directory."""
+    """Lets one process at a time write into a directory, and removes what a killed one has left there."""
     try:
         import fcntl
     except ImportError:
@@ -144,6 +144,8 @@ def _alone(out: Path) -> Iterator[None]:
         # Some file systems have no locks.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+            for left in [*out.glob("*.partial"), *out.glob("runs/*.partial")]:
+                left.unlink()
         yield
     finally:
         os.close(descriptor)
