@@ -117,7 +117,7 @@ impl Estimate {
     /// Returns it as a rate; its numbers are bits per second.
     #[must_use]
     pub fn rate(self, origin: &Origin) -> Known {
-        self.known(origin, LARGEST_RATE, |bps| match bps {
+        self.known(origin, (LARGEST_RATE, "bit/s"), |bps| match bps {
             bps if bps >= 1e6 => format!("{:.3}mbit", bps / 1e6),
             bps => format!("{:.0}bit", bps.max(1.0)),
         })
@@ -126,20 +126,25 @@ impl Estimate {
     /// Returns it as a time; its numbers are milliseconds.
     #[must_use]
     pub fn time(self, origin: &Origin) -> Known {
-        self.known(origin, LARGEST_TIME, |ms| format!("{:.3}ms", ms.max(0.001)))
+        self.known(origin, (LARGEST_TIME, "ms"), |ms| format!("{:.3}ms", ms.max(0.001)))
     }
 
     /// Returns it as a share; its numbers are percent.
     #[must_use]
     pub fn share(self, origin: &Origin) -> Known {
-        self.known(origin, 100.0, |percent| format!("{percent:.5}%"))
+        self.known(origin, (100.0, "%"), |percent| format!("{percent:.5}%"))
     }
 
     /// Returns it as text. No link has a value below zero, above `largest`, or that is no number.
-    fn known(self, origin: &Origin, largest: f64, text: impl Fn(f64) -> String) -> Known {
+    fn known(
+        self,
+        origin: &Origin,
+        (largest, unit): (f64, &str),
+        text: impl Fn(f64) -> String,
+    ) -> Known {
         let Estimate { value, low, high } = self;
         if !(0.0..=largest).contains(&value) {
-            let why = format!("{}: no link has {value:?}", origin.source);
+            let why = format!("{}: no link has {value} {unit}", origin.source);
             return Known::unknown(&why, &origin.date);
         }
         let (low, high) = (low.max(0.0).min(value), high.max(value).min(largest));
