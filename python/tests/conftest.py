@@ -1,12 +1,13 @@
-"""The command line's binary, with which the tests compare."""
+"""The command line's binary, with which the tests compare, and a Dask cluster."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,3 +41,12 @@ def plait_binary() -> Plait:
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
 
     return call
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Yields a client of a Dask cluster with two workers on this host."""
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        yield client

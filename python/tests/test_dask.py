@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,6 @@ from plait.cluster import __main__ as command, executors, sweeping
 from plait.cluster.worker import Batch, Part, compact
 
 pytest.importorskip("pyarrow")
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 def test_a_killed_worker_of_dask_changes_no_byte(client: Any, tmp_path: Path) -> None:

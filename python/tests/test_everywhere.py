@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +42,6 @@ def module() -> Path:
     if shutil.which("node") is None:
         pytest.skip("there is no node (Debian package nodejs)")
     return built[0]
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        yield client
 
 
 def test_a_random_scenario_has_one_digest_everywhere(plait_binary: Plait, module: Path, client: Any) -> None:
