@@ -34,7 +34,7 @@ pub mod stats;
 pub mod swarm;
 mod workers;
 
-pub use append_log::AppendLog;
+pub use append_log::{AppendLog, fingerprint, sealed, unsealed};
 pub use bound::Bound;
 pub use compare::{
     Address, Cell, Control, EndedRun, KeepRuns, RunOutcome, Subject, World, cells, compare,

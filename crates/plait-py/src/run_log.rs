@@ -5,7 +5,7 @@ use crate::error::{Error, refused};
 use crate::sweep::{Entry, Plan, Unit};
 use crate::table::{Datum, Rows, Table};
 use plait_lab::experiment::{RunRecord, file_name};
-use plait_lab::run_seed;
+use plait_lab::{run_seed, sealed, unsealed};
 use pyo3::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,8 +147,8 @@ impl RunLog {
         let key = entry.key(run, &self.program);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let line = open.line(&key).map_err(|error| unusable(&self.path, &error))?;
-        let rest = line.split_once(' ').filter(|(its, _)| *its == key).map(|(_, rest)| rest);
-        rest.and_then(RunRecord::from_line).ok_or_else(|| {
+        let record = run_of(&line).filter(|(its, _)| *its == key).map(|(_, record)| record);
+        record.ok_or_else(|| {
             let error = io::Error::other("it was changed while the sweep used it");
             unusable(&self.path, &error)
         })
@@ -173,13 +173,8 @@ impl Open {
                 break;
             }
             let text = std::str::from_utf8(&line[..length - 1]).ok();
-            let parts = text.and_then(|text| text.split_once(' '));
-            if let Some((key, rest)) = parts
-                && let Some(key) = number(key)
-                && RunRecord::from_line(rest).is_some()
-            {
-                places.insert(key, (at, length - 1));
-            }
+            let key = text.and_then(run_of).and_then(|(key, _)| number(key));
+            places.extend(key.map(|key| (key, (at, length - 1))));
             at += length as u64;
         }
         Ok(Open { appended, read, places })
@@ -187,12 +182,16 @@ impl Open {
 
     /// Appends lines in one call, so that other processes cannot interleave with them.
     fn append(&mut self, lines: Vec<String>) -> io::Result<()> {
+        let keys: Vec<_> = lines
+            .iter()
+            .map(|line| line.split_once(' ').and_then(|(key, _)| number(key)))
+            .collect();
+        let lines: Vec<String> = lines.iter().map(|line| sealed(line)).collect();
         let mut text = lines.join("\n");
         text.push('\n');
         self.appended.write_all(text.as_bytes())?;
         let mut at = self.appended.stream_position()?.saturating_sub(text.len() as u64);
-        for line in lines {
-            let key = line.split_once(' ').and_then(|(key, _)| number(key));
+        for (key, line) in keys.into_iter().zip(lines) {
             self.places.extend(key.map(|key| (key, (at, line.len()))));
             at += line.len() as u64 + 1;
         }
@@ -207,6 +206,12 @@ impl Open {
         self.read.read_exact(&mut line)?;
         String::from_utf8(line).map_err(io::Error::other)
     }
+}
+
+/// Returns the key and the run of a line of the file. `None` for a line that is no run, or was changed.
+fn run_of(line: &str) -> Option<(&str, RunRecord)> {
+    let (key, rest) = unsealed(line)?.split_once(' ')?;
+    Some((key, RunRecord::from_line(rest)?))
 }
 
 /// Converts the key of a run, 32 hexadecimal digits.

@@ -47,7 +47,7 @@ pub use run::{Progress, run};
 pub use schema::schema as file_schema;
 pub use settle::{Looks, Settled, Unsettled, settle};
 pub use statement::Statement;
-pub use store::{SOURCES, Store, file_name, fingerprint};
+pub use store::{SOURCES, Store, file_name};
 pub use verdict::{ClaimVerdict, Judged, figure, judge};
 
 use crate::error::{Fault, Place, ScenarioError};

@@ -4,8 +4,7 @@
 
 use super::plan::Planned;
 use super::results::RunRecord;
-use crate::append_log::AppendLog;
-use sha2::{Digest, Sha256};
+use crate::append_log::{AppendLog, fingerprint};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -26,8 +25,8 @@ impl Store {
         Store { version: version.to_owned(), known: Mutex::default(), log: None }
     }
 
-    /// Opens a store in a directory, and creates the directory if necessary. Lines that are no run
-    /// are ignored.
+    /// Opens a store in a directory, and creates the directory if necessary. Lines that are no run,
+    /// or were changed, are ignored.
     ///
     /// # Errors
     /// If the directory or its file cannot be read or written.
@@ -76,10 +75,4 @@ pub const SOURCES: &str = env!("PLAIT_SOURCES");
 #[must_use]
 pub fn file_name(version: &str) -> String {
     format!("runs-{}.txt", fingerprint(version.as_bytes()))
-}
-
-/// Returns a short hash of `bytes`.
-#[must_use]
-pub fn fingerprint(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

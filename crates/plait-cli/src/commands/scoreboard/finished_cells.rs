@@ -1,9 +1,8 @@
-//! A file with the finished cells of a random scoreboard, one JSON line each.
+//! A file with the finished cells of a random scoreboard, one line of JSON each.
 
 use crate::failure::Failure;
-use plait_lab::AppendLog;
-use plait_lab::experiment::fingerprint;
 use plait_lab::scoreboard::random::Played;
+use plait_lab::{AppendLog, fingerprint};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -19,7 +18,7 @@ pub(super) struct FinishedCells {
 
 impl FinishedCells {
     /// Opens the file for `key`, which names the options and the program, in `directory`. Lines
-    /// that are no cell are ignored.
+    /// that are no cell, or were changed, are ignored.
     pub(super) fn open(directory: &Path, key: &str) -> io::Result<FinishedCells> {
         let name = format!("board-{}.jsonl", fingerprint(key.as_bytes()));
         let (log, lines) = AppendLog::open(directory, &name)?;
