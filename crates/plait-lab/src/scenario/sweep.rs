@@ -54,6 +54,11 @@ impl Vary {
         if points.len() as u64 > MAX_VALUES {
             return Err(malformed(&format!("more than {MAX_VALUES} values")));
         }
+        let repeated = points.iter().enumerate().find(|(at, value)| points[..*at].contains(value));
+        if let Some((_, value)) = repeated {
+            let error = given.error(Fault::Conflict, &format!("`{value}` stands there twice"));
+            return Err(error.allow("each value once"));
+        }
         Ok(Vary { given: given.clone(), name: name.to_owned(), target, points })
     }
 

@@ -39,7 +39,10 @@ pub(super) fn read(input: &Input<'_>) -> Result<Finding, ImportError> {
         let jitter = Estimate::spread(mean - rtt.value, 1.5);
         found.add("jitter", jitter.time(&origin), Worth::Indirect);
     }
-    let few = format!("{sent} pings are too few to show a loss");
+    let few = match sent {
+        1 => "one ping is too little to show a loss".to_owned(),
+        _ => format!("{sent} pings are too few to show a loss"),
+    };
     if (1..MIN_PINGS).contains(&sent) {
         for key in ["loss", "loss_up"] {
             found.lacks(key, &few, &origin);

@@ -48,6 +48,7 @@ fn two_sweeps_make_a_grid() {
     assert_eq!(from_line(&it.command_line()), it);
     for (more, problem) in [
         (&[("vary", "lte.rtt=1ms,2ms")][..], "varied twice"),
+        (&[("vary", "wifi.rtt=1ms,2ms,1ms")], "`1ms` stands there twice"),
         (&[("vary", "wifi.rtt=1ms,2ms"), ("vary", "lte.loss=1%,2%")], "at most 2 settings"),
         (&[("vary", "lte.rate=1mbit..9mbit:99"), ("vary", "wifi.rtt=1ms..9ms:99")], "points"),
     ] {
