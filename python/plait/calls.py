@@ -69,6 +69,7 @@ def compare(
         "vary": vary,
         "expect": expect,
     }
+    _refuse(settings, "compare")
     draft = draft_of(scenario, paths, {**given, **settings})
     with progress_bar(progress) as tell:
         return Result(_plait.compare(draft, switch("explain", explain), tell))
@@ -95,7 +96,7 @@ def run(
     True
     """
     given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
-    _refuse_runs(settings)
+    _refuse(settings, "run")
     return Run(_plait.run(draft_of(scenario, paths, {**given, **settings}), switch("events", events)))
 
 
@@ -117,6 +118,7 @@ def runs(
     >>> first["scheduler"], first["run"], first["seed"], first["completed"]
     ('ecf', 0, 1, True)
     """
+    _refuse(settings, "runs")
     return EachRun(_plait.EachRun(draft_of(scenario, paths, settings)))
 
 
@@ -163,7 +165,7 @@ def explain(
     True
     """
     given: dict[str, Setting] = {"workload": workload, "scheduler": scheduler, "cc": cc, "seed": seed}
-    _refuse_runs(settings)
+    _refuse(settings, "explain")
     draft = draft_of(scenario, paths, {**given, **settings})
     most = whole("slowest", slowest, 1, 100)
     time = None if at is None else unicode("--at", str(at))
@@ -173,6 +175,21 @@ def explain(
     return Explanation(document, text)
 
 
-def _refuse_runs(settings: dict[str, Setting]) -> None:
-    if str(settings.get("runs") or 1) != "1":
+_ELSEWHERE = {
+    "events": "plait.run(..., events=True)",
+    "explain": "plait.compare(..., explain=True), plait.explain(...)",
+    "slowest": "plait.explain(..., slowest=N)",
+    "at": "plait.explain(..., at=TIME)",
+    "compare_with": "plait.explain(..., compare_with=SCHEDULERS)",
+    "progress": "plait.compare(..., progress=True), plait.explain(..., progress=True)",
+}
+"""Arguments that only some of the calls have, and those calls."""
+
+
+def _refuse(settings: dict[str, Setting], call: str) -> None:
+    """Refuses settings that belong to another call. A call does not find its own arguments in ``settings``."""
+    if call in ("run", "explain") and str(settings.get("runs") or 1) != "1":
         raise _plait.Error("--runs: this call makes one run\n  allowed: plait.compare(..., runs=N), plait.runs(..., runs=N)")
+    for name, allowed in _ELSEWHERE.items():
+        if settings.get(name) is not None and f"plait.{call}(" not in allowed:
+            raise _plait.Error(f"{name}: plait.{call} does not have it\n  allowed: {allowed}")

@@ -17,6 +17,7 @@ Importing this module registers ``plait-multipath-v0``:
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
@@ -214,7 +215,9 @@ def _number(name: str, value: Any) -> float:
     """Returns ``value``, which is a number."""
     try:
         if not isinstance(value, (str, bytes)):
-            return float(value)
+            number = float(value)
+            if not math.isnan(number):
+                return number
     except (TypeError, ValueError):
         pass
     raise _plait.Error(f"{name}: `{value}` is no number (it is of the type {type(value).__name__})\n  allowed: a number")

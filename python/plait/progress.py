@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from plait.arguments import switch
+
 
 @contextmanager
 def progress_bar(wanted: bool | None) -> Iterator[Callable[[int, int], None] | None]:
@@ -17,6 +19,7 @@ def progress_bar(wanted: bool | None) -> Iterator[Callable[[int, int], None] | N
     """
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()
+    wanted = switch("progress", wanted)
     tqdm: Any = None
     if wanted:
         try:

@@ -60,6 +60,23 @@ def test_an_unknown_setting_is_named_with_the_nearest_one() -> None:
         plait.compare(PATHS, workload="download:1MB", ruins=3)
 
 
+@pytest.mark.parametrize(
+    ("call", "settings", "text"),
+    [
+        (plait.runs, {"explain": True}, r"explain: plait.runs does not have it\n  allowed: plait.compare\(..., explain=True\)"),
+        (plait.compare, {"events": True}, r"events: .*\n  allowed: plait.run\(..., events=True\)"),
+        (plait.run, {"progress": True}, r"progress: .*\n  allowed: plait.compare\(..., progress=True\)"),
+        (plait.compare, {"progress": "x"}, "--progress: `x`: neither on nor off"),
+        (plait.compare, {"workload": ["download:64kB", "upload:64kB"]}, "--workload: it takes one value, 2 .*\n.*vary={\"workload\": "),
+        (plait.compare, {"seed": []}, "--seed: it takes one value, 0 are given\n  allowed: one value"),
+        (plait.compare, {"vary": {"lte-att.rtt": ["20ms", "20ms"]}}, "--vary: .*: `20ms` stands there twice"),
+    ],
+)
+def test_an_argument_of_another_call_or_of_another_form_is_refused(call: Any, settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(plait.Error, match=text):
+        call(PATHS, **{"workload": "download:64kB", **settings})
+
+
 def test_an_error_is_a_value_error_of_the_package() -> None:
     assert issubclass(plait.Error, ValueError)
     assert plait.Error.__module__ == "plait"

@@ -285,6 +285,7 @@ def test_the_cost_of_a_step() -> None:
     [
         (lambda: gymnasium.make(gym.ID, reward=3), "reward: `3` is no text"),
         (lambda: gymnasium.make(gym.ID, unfinished_reward="x"), "unfinished_reward: `x` is no number"),
+        (lambda: gymnasium.make(gym.ID, unfinished_reward=float("nan")), "unfinished_reward: `nan` is no number"),
         (lambda: gymnasium.make(gym.ID, unfinished_reward="5"), "unfinished_reward: `5` is no number"),
         (lambda: gymnasium.make(gym.ID, places=2.5), "--places: `2.5`"),
         (lambda: gymnasium.make(gym.ID, places=9), "--places: `9`"),

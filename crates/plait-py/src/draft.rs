@@ -52,9 +52,12 @@ impl Draft {
         self.paths = texts;
     }
 
-    /// Sets a setting, spelled with `-` or `_`. If the setting does not repeat, several texts are one list.
+    /// Sets a setting, spelled with `-` or `_`. Several texts are for a setting that repeats or is a list.
     pub(crate) fn set(&mut self, name: &str, texts: Vec<String>) -> PyResult<()> {
         let known = Setting::named(name);
+        if let Some(setting) = known.filter(|_| texts.len() != 1) {
+            several(setting, texts.len())?;
+        }
         let texts = match known.is_some_and(Setting::repeats) {
             true => texts,
             false => vec![texts.join(",")],
@@ -82,6 +85,22 @@ impl Draft {
     fn command(&self) -> PyResult<String> {
         Ok(self.compared()?.command_line())
     }
+}
+
+/// Refuses several values, or none, for a setting that takes one.
+fn several(setting: &Setting, count: usize) -> PyResult<()> {
+    let name = setting.name;
+    if setting.repeats() || ["schedulers", "cc"].contains(&name) {
+        return Ok(());
+    }
+    let vary = if setting.varies {
+        format!("; vary={{{name:?}: [...]}} compares several")
+    } else {
+        String::new()
+    };
+    Err(refused(format!(
+        "--{name}: it takes one value, {count} are given\n  allowed: one value{vary}"
+    )))
 }
 
 impl Draft {

@@ -95,17 +95,16 @@ def plans_of(
     seed = whole("seed", 1 if seed is None else seed, 0, 2**64 - 1)
     plans = []
     for place, scenario in enumerate(several):
+        name = at = f"scenarios[{place}]"
         if isinstance(scenario, (str, os.PathLike)):
-            name = file_name(f"scenarios[{place}]", scenario)
-            plans.append(_plait.Plan.of_scenario(_plait.Draft.from_file(name), name))
-        elif isinstance(scenario, Scenario):
-            name = f"scenarios[{place}]"
-            try:
-                plans.append(_plait.Plan.of_scenario(scenario._draft, name))
-            except _plait.Error as error:
-                raise _plait.Error(f"{name}: {error}") from None
-        else:
-            raise _no_scenario(f"scenarios[{place}]", scenario)
+            name = file_name(at, scenario)
+        elif not isinstance(scenario, Scenario):
+            raise _no_scenario(at, scenario)
+        try:
+            draft = scenario._draft if isinstance(scenario, Scenario) else _plait.Draft.from_file(name)
+            plans.append(_plait.Plan.of_scenario(draft, name))
+        except _plait.Error as error:
+            raise _plait.Error(f"{at}: {error}") from None
     plans += [_plait.Plan.of_experiment(file_name("experiment", name), seed, quick) for name in named]
     if not plans:
         raise _plait.Error("scenarios: there are none\n  allowed: a plait.Scenario, a scenario file, or several of them")
