@@ -342,6 +342,31 @@ fn a_path_hedges_the_first_data_that_was_not_passed_on() {
     }
 }
 
+/// The main path may send ten segments in 40 ms. A segment on the longer path arrives after 40 ms, and its acknowledgement
+/// returns on the main path after 20 more. In these 60 ms, the main path would send 15 segments.
+#[test]
+fn a_longer_path_gets_no_data_that_takes_the_room_of_the_main_path() {
+    const LONG_RTT: u64 = 80;
+    let new_data_on_the_longer_path = |spec: &str, room: u64, free: u64, long_rtt: u64| {
+        let mut scheduler = build(spec);
+        let both = vec![path(0, MAIN_RTT, 10), path(1, long_rtt, 10)];
+        let mut model = Model::new(both, 200 * MSS);
+        teach_rate(&mut *scheduler, &mut model, MAIN, 2);
+        teach_rate(&mut *scheduler, &mut model, SIDE, 4);
+        (model.connection.sndbuf, model.connection.sndbuf_free) = (room * MSS, free);
+        let sent = send_all(&mut *scheduler, &mut model);
+        sent.iter().any(|it| it.0 == SIDE && matches!(it.1, What::New { .. }))
+    };
+    for (room, new_data) in [(15, false), (16, true)] {
+        assert_eq!(new_data_on_the_longer_path("slot", room, 0, LONG_RTT), new_data, "{room}");
+        assert!(new_data_on_the_longer_path("slot:hold=off", room, 0, LONG_RTT), "{room}");
+        // No data waits for room.
+        assert!(new_data_on_the_longer_path("slot", room, MSS, LONG_RTT), "{room}");
+        // The path is as long as the main one.
+        assert!(new_data_on_the_longer_path("slot", room, 0, MAIN_RTT), "{room}");
+    }
+}
+
 /// Ten segments leave the main path at once, and the side path copies them as far as its budget allows.
 fn copies_in_advance(spec: &str) -> (Box<dyn Scheduler>, Model, usize) {
     let (mut scheduler, mut model) = ten_on_the_first(spec, 10, MAIN_RTT);

@@ -41,6 +41,8 @@ pub(super) struct Rules {
     pub(super) backlog: bool,
     /// Whether the send window limits the rates that decide which path is the main one.
     pub(super) within: bool,
+    /// Whether a longer path gets no new data that would take more room than it is worth, while data waits for room.
+    pub(super) hold: bool,
     pub(super) copying: Copying,
     pub(super) learning: Learning,
 }
@@ -344,6 +346,17 @@ impl<'a> Estimate<'a> {
         let holds = bytes_in(main.pace, main.min_rtt).min(main.view.cwnd.min(main.view.cap));
         let busy = time_for(work.window.saturating_sub(holds).min(work.unsent), pace);
         time_for(mss, pace).as_nanos().max(sooner) >= least(repair.minus(busy))
+    }
+
+    /// Returns true if a connection that may hold `room` bytes carries less with this longer path than with `main`
+    /// alone.
+    ///
+    /// The data on `main` is acknowledged only with the data before it. So each byte takes up room until a segment
+    /// sent on this path at the same time has arrived, and its acknowledgement has returned on `main`.
+    pub(super) fn holds_up(&self, main: &Estimate<'_>, room: u64) -> bool {
+        let held = self.arrival + main.min_rtt.over(2);
+        self.min_rtt > main.min_rtt
+            && bytes_in(main.pace.min(main.window_pace()), held) >= room
     }
 
     /// Returns true if the data in flight shows no queue.

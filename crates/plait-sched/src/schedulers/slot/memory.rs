@@ -80,7 +80,9 @@ impl Memory {
         let at_hand = unsent.min(to_window_end(snd_nxt));
         let full = view.connection.sndbuf_free < segment_len(view);
         let limited = unsent > at_hand || full;
-        let work = Work { window: to_window_end(snd_una), unsent, at_hand, limited, full };
+        let window = to_window_end(snd_una);
+        let room = window.min(view.connection.sndbuf);
+        let work = Work { window, room, unsent, at_hand, limited, full };
         Paths::new(list, view, &self.lanes, rules, work)
     }
 

@@ -25,7 +25,7 @@ use burst::Burst;
 use estimate::{Copying, Learning, Rules};
 use memory::Memory;
 use params::{
-    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, LATE, LOST, MAIN_CAP,
+    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, HOLD, LATE, LOST, MAIN_CAP,
     ONCE, PASSED, PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
 };
 use paths::Estimates;
@@ -78,7 +78,11 @@ until it is repaired, less the time for which the window and the unsent data kee
 The time that a segment saves must be at least `risk` percent of this delay, times the share of lost data.
 The segment saves the difference of the arrivals, or the time of its transmission on the main path if that is
 longer. If data waits for the window or the send buffer, a loss stops all of it, so only the time of the
-transmission counts. Losses within a round trip are repaired together, so they count once (`once`). An untried path without a cost carries only copies (`probe`). If paths are remembered, slot begins with the
+transmission counts. Losses within a round trip are repaired together, so they count once (`once`).
+Data that waits for room also waits for the slowest segment before it. So a path with a longer RTT than the main path then gets
+no new data (`hold`) if the main path alone would fill that room until the segment has arrived and its
+acknowledgement has returned on the main path.
+An untried path without a cost carries only copies (`probe`). If paths are remembered, slot begins with the
 rate of an earlier connection. Its first own sample replaces that rate.
 
 A receiver passes the data of a subflow on in the order of the subflow. So data behind a loss arrives with the
@@ -110,7 +114,7 @@ Bad at   jitter of half the RTT or more, and windows below the bandwidth-delay p
 ",
     params: &[
         CAP, MAIN_CAP, SIDE_CAP, COPIES, LATE, LOST, PATIENT, EAGER, HEDGE, QUEUED, GROWTH, DOUBT, RISK, PROBE,
-        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD, SPARE, WITHIN, FULL, ONCE,
+        BURST, BACKLOG, ROUND, PASSED, REPAIR, HELD, SPARE, WITHIN, FULL, ONCE, HOLD,
     ],
     state: saved::NAMES,
     },
@@ -157,6 +161,7 @@ impl Slot {
             burst: Span::from_micros(params.whole(&BURST)),
             backlog: params.switch(&BACKLOG),
             within: params.switch(&WITHIN),
+            hold: params.switch(&HOLD),
             copying,
             learning,
         };

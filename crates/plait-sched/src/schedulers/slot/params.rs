@@ -163,6 +163,13 @@ pub(super) const FULL: Param = Param {
     help: "as spare, while the send buffer is full: a copy then takes the place of data that the application is about to write",
     clause: "ours",
 };
+pub(super) const HOLD: Param = Param {
+    name: "hold",
+    kind: ParamKind::Switch { default: true },
+    unit: "",
+    help: "while data waits for room, a longer path gets no new data that would take more room than it is worth",
+    clause: "ours",
+};
 pub(super) const ONCE: Param = Param {
     name: "once",
     kind: ParamKind::Switch { default: true },

@@ -14,6 +14,8 @@ use plait_base::{Span, SubflowId, SubflowSet, Time};
 pub(super) struct Work {
     /// Bytes from the left edge to the end of the send window.
     pub(super) window: u64,
+    /// Bytes that are sent and not acknowledged at most: the receive window, or the send buffer if that is smaller.
+    pub(super) room: u64,
     pub(super) unsent: u64,
     /// Unsent bytes within the send window.
     pub(super) at_hand: u64,
@@ -126,19 +128,29 @@ impl<'p, 'a> Paths<'p, 'a> {
     }
 
     /// Returns true if a path may carry new data. Another path than the main one may do so only if that is
-    /// worth its risk.
+    /// worth its risk, and does not hold up other data.
     #[inline(always)]
     fn is_worth(&self, path: &Estimate<'_>) -> bool {
-        path.main || self.is_worth_its_risk(path)
+        path.main || (self.is_worth_its_risk(path) && !self.holds_up(path))
+    }
+
+    fn main(&self) -> Option<&Estimate<'a>> {
+        self.iter().find(|it| it.main)
     }
 
     #[inline(never)]
     fn is_worth_its_risk(&self, path: &Estimate<'_>) -> bool {
-        let Some(main) = self.iter().find(|it| it.main) else { return true };
+        let Some(main) = self.main() else { return true };
         // A path with a cost gets no copies, so only new data shows its rate.
         let copies_only =
             self.rules.probe && path.view.price.cost == 0 && main.tried && !path.tried;
         !copies_only && path.is_worth(main, self.rules, &self.work, self.mss)
+    }
+
+    /// Returns true if data waits for room, and new data on a path would take more room than it is worth.
+    fn holds_up(&self, path: &Estimate<'_>) -> bool {
+        let main = self.main().filter(|_| self.rules.hold && self.work.limited);
+        main.is_some_and(|main| path.holds_up(main, self.work.room))
     }
 
     /// Returns true if the path may take a segment of `len` bytes.
@@ -301,7 +313,9 @@ impl<'p, 'a> Paths<'p, 'a> {
     /// Returns a path with room that carries only copies because its rate is unknown.
     pub(super) fn unknown(&self, view: &View<'_>, len: u64) -> Option<&Estimate<'a>> {
         let new = |it: &&Estimate<'_>| {
-            (!it.source.is_known() || it.losses.is_clean()) && !self.is_worth(it)
+            !it.main
+                && (!it.source.is_known() || it.losses.is_clean())
+                && !self.is_worth_its_risk(it)
         };
         self.iter().find(|it| new(it) && self.may_copy(it, view, len))
     }
