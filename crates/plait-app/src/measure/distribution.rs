@@ -80,7 +80,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Adds a span.
-    #[inline(always)]
+    #[inline(never)]
     pub fn record(&mut self, span: Span) {
         let nanos = span.as_nanos();
         let bucket = &mut self.counts[bucket(nanos)];

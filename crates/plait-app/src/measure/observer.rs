@@ -113,7 +113,7 @@ impl Observer {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_sender(&mut self, now: Time, event: &Event) {
         match event {
             Event::DataSent { subflow, data, carry } => {

@@ -94,8 +94,7 @@ impl Endpoint {
         self.connection(id).map(|conn| conn.paths().progress(conn.data()))
     }
 
-    /// Returns true if every connection has closed all its subflows. Subflows in TIME-WAIT count as
-    /// closed.
+    /// Returns true if every connection has closed all its subflows. Subflows in TIME-WAIT count as closed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.connections.iter().all(|(_, conn)| conn.is_over()) && self.remnants.half_closed() == 0

@@ -140,8 +140,7 @@ impl Endpoint {
         self.with(now, id, |conn, ctx| conn.accept_join(ctx, address, syn));
     }
 
-    /// Returns true if a join that arrives with its connection's SYN is for an address that refuses
-    /// joins.
+    /// Returns true if a join that arrives with its connection's SYN is for an address that refuses joins.
     fn denies_early_join(&self, address: Address) -> bool {
         let spec = self.listeners.get(&address.local_port);
         address.server() == ServerAddress::default()

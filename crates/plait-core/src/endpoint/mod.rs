@@ -277,11 +277,8 @@ impl Endpoint {
         let sends = conn.on_touched();
         let changed = conn.notices().take_changed();
         if changed && let Some(swallowed) = conn.take_verdict() {
-            self.mp_capable_blackhole.learn(
-                now,
-                swallowed,
-                conn.paths().spec.config.fallback.plain_for,
-            );
+            let first = conn.paths().spec.config.fallback.plain_for;
+            self.mp_capable_blackhole.learn(now, swallowed, first);
         }
         if self.checks.are_due() {
             self.checks.note(conn.violation());
@@ -346,18 +343,25 @@ impl Endpoint {
         }
     }
 
+    /// Returns false if there is certainly no segment to send.
+    #[must_use]
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        !self.answers.is_empty() || self.connections.busiest().is_some()
+    }
+
     /// Returns the next segment to send, if there is any.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if let Some(answer) = self.answers.pop_front() {
             return Some(answer);
         }
-        while let Some(id) = self.connections.busiest() {
-            let transmit = self.poll_connection(now, id);
-            if transmit.is_some() {
-                return transmit;
-            }
+        let mut transmit = None;
+        while transmit.is_none()
+            && let Some(id) = self.connections.busiest()
+        {
+            transmit = self.poll_connection(now, id);
         }
-        None
+        transmit
     }
 
     /// Returns the next segment of the first busy connection.
@@ -449,14 +453,12 @@ impl Endpoint {
         self.accepted.pop_front()
     }
 
-    /// Returns the next connection with news: its state, data to read, room to write or
-    /// acknowledged data.
+    /// Returns the next connection with news: its state, data to read, room to write or acknowledged data.
     pub fn poll_news(&mut self) -> Option<ConnId> {
         self.connections.take_news()
     }
 
-    /// Returns true if [`Endpoint::poll_accept`] or [`Endpoint::poll_news`] may return a
-    /// connection.
+    /// Returns true if [`Endpoint::poll_accept`] or [`Endpoint::poll_news`] may return a connection.
     #[must_use]
     pub fn has_news(&self) -> bool {
         !self.accepted.is_empty() || self.connections.have_news()

@@ -49,9 +49,14 @@ impl World<'_> {
                 self.poll_app(host, slot);
             }
         }
-        if self.hosts[host].apps_wake() > self.now {
-            return;
+        if self.hosts[host].apps_wake() <= self.now {
+            self.poll_woken_apps(host);
         }
+    }
+
+    /// Polls the apps whose time has come.
+    #[inline(never)]
+    fn poll_woken_apps(&mut self, host: usize) {
         for slot in 0..self.hosts[host].slots.len() {
             if self.hosts[host].slots[slot].wake <= self.now {
                 self.poll_app(host, slot);
@@ -124,6 +129,7 @@ impl World<'_> {
         (!is_client(host) && self.is_current(host, slot, conn)).then_some(slot)
     }
 
+    #[inline(always)]
     fn poll_app(&mut self, host: usize, slot: usize) {
         // The core's earlier events precede the events of this poll.
         self.drain_core(host);

@@ -92,16 +92,18 @@ impl World<'_> {
         if works && !this.may_send(now) {
             return;
         }
-        while let Some(transmit) = this.endpoint.poll_transmit(now) {
+        while this.endpoint.may_transmit()
+            && let Some(transmit) = this.endpoint.poll_transmit(now)
+        {
             let (path, segment) = (transmit.path, transmit.segment);
-            let payload = segment.payload.len();
+            let report = transmit.report.map(|report| (report, segment.payload.len()));
             digest.push(now, false, path, direction, &segment);
             *ending |= !onlookers.on_segment(|| {
                 let (hop, segment) = (Hop::Sent, &*segment);
                 SegmentEvent { now, hop, pair, path, way: direction, segment }
             });
             let dropped = network.send(queue, now, pair, path, direction, segment);
-            if let Some(report) = transmit.report {
+            if let Some((report, payload)) = report {
                 let departs = network.left_host(pair, path, direction);
                 this.endpoint.on_departure(now, report, payload, departs);
             }

@@ -19,22 +19,31 @@ impl World<'_> {
         let Host { endpoint, slots, side, .. } = &mut hosts[host];
         endpoint.swap_events(told);
         // Usually the host has one connection, and all events belong to it.
+        let mut count = 0;
         if let [ConnSlot { conn: Some(conn), .. }] = slots.as_slice()
-            && told.iter().all(|(speaker, _)| speaker == conn)
             && let Some(observer) = observers[host / 2].first_mut()
         {
-            observer.observe_all(*now, *side, told.iter().map(|(_, event)| event));
-            onlookers.on_core(*now, Who { pair: host / 2, connection: 0, host: *side }, told);
-            return;
+            let said = told.iter().take_while(|(speaker, _)| speaker == conn);
+            let said = said.map(|(_, event)| {
+                count += 1;
+                event
+            });
+            observer.observe_all(*now, *side, said);
+            if count > 0 {
+                let who = Who { pair: host / 2, connection: 0, host: *side };
+                onlookers.on_core(*now, who, &told[..count]);
+            }
         }
-        self.tell_each(host);
+        if count < self.told.len() {
+            self.tell_each(host, count);
+        }
     }
 
-    /// Reports the events of several connections.
+    /// Reports the events of several connections, except the first `done` events.
     #[inline(never)]
-    fn tell_each(&mut self, host: usize) {
+    fn tell_each(&mut self, host: usize, done: usize) {
         let told = std::mem::take(&mut self.told);
-        for said in told.chunk_by(|one, next| one.0 == next.0) {
+        for said in told[done..].chunk_by(|one, next| one.0 == next.0) {
             let conn = said[0].0;
             // A server's connection has events before it is accepted.
             let slot = self.hosts[host].slot_of(conn);
