@@ -179,14 +179,33 @@ impl SpareSegments {
     /// segments, come back as well. The pool keeps at most as many as were taken from it.
     #[inline(always)]
     pub(crate) fn keep(&mut self, mut segment: Box<Segment>) {
-        self.kept = self.kept.saturating_add(1);
+        let spare = &self.spare;
+        let full =
+            spare.len() == spare.capacity() || spare.len() >= SpareSegments::MAX_SPARE_SEGMENTS;
+        if self.out == 0 || full || SpareSegments::refers(&segment) {
+            return self.keep_if_wanted(segment);
+        }
+        self.kept += 1;
+        self.out -= 1;
+        segment.options.clear_inline();
+        self.spare.push(segment);
+    }
+
+    /// Returns true if a segment has references.
+    fn refers(segment: &Segment) -> bool {
+        matches!(segment.payload, Payload::Bytes { .. }) || segment.options.mptcp.is_some()
+    }
+
+    /// Keeps a segment that has references, or for which there may be no place.
+    #[cold]
+    #[inline(never)]
+    fn keep_if_wanted(&mut self, mut segment: Box<Segment>) {
+        self.kept += 1;
         let Some(out) = self.out.checked_sub(1) else { return };
         self.out = out;
         if self.spare.len() < SpareSegments::MAX_SPARE_SEGMENTS {
-            if matches!(segment.payload, Payload::Bytes { .. }) || segment.options.mptcp.is_some() {
-                SpareSegments::let_go(&mut segment);
-            }
-            segment.options.clear_inline();
+            segment.payload = Payload::Empty;
+            segment.options.clear();
             if self.spare.len() == self.spare.capacity() {
                 self.spare.reserve(SpareSegments::STRIDE.max(3 * self.spare.len()));
             }
@@ -194,18 +213,11 @@ impl SpareSegments {
         }
     }
 
-    /// Drops the references of a segment.
-    #[cold]
-    fn let_go(segment: &mut Segment) {
-        segment.payload = Payload::Empty;
-        segment.options.mptcp = None;
-    }
-
     /// Returns a spare segment. If there is none, allocates three times as many as exist already,
     /// so that a growing window finds some. A driver that gives none back gets one.
     fn take(&mut self) -> Box<Segment> {
         let segment = self.spare.pop().unwrap_or_else(|| self.make());
-        self.out = self.out.saturating_add(1);
+        self.out += 1;
         self.unused = self.unused.min(self.spare.len());
         segment
     }
