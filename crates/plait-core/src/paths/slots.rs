@@ -360,6 +360,7 @@ impl Slots {
 
     /// Returns the next reinjection for the scheduler. If one subflow of a path is silent, the
     /// others on that path probably are as well, and count as having carried the data.
+    #[inline(never)]
     pub(crate) fn beside_silence(&self, mut next: SentRange) -> SentRange {
         if self.len() > 2 {
             let silent =
@@ -407,6 +408,7 @@ impl Slots {
     /// a DATA_ACK, Linux retransmits data on an idle subflow. A subflow has one timer for tail
     /// probe, reordering and timeout (`mptcp_timeout_from_subflow`, `icsk_pending`). Subflows
     /// without progress are ignored.
+    #[inline(never)]
     pub(crate) fn note_data_timeout(&self, data: &mut DataLevel, now: Time) {
         let live = |it: &&Subflow| it.state().sends_data() && it.status().joined();
         let mut longest = Span::ZERO;

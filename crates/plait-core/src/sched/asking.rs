@@ -146,6 +146,13 @@ impl Scheduling {
             self.resting = resting;
             paths.let_rest(resting);
         }
+        if !ctx.outcome().effects.is_empty() {
+            self.apply_to_subflows(ctx, paths);
+        }
+    }
+
+    #[inline(never)]
+    fn apply_to_subflows(&mut self, ctx: &mut Context<'_>, paths: &mut Paths) {
         for at in 0..ctx.outcome().effects.len() {
             let effect = ctx.outcome().effects[at];
             self.views.stale = Stale::ALL;

@@ -263,7 +263,9 @@ impl Scheduling {
                 self.due = false;
                 break;
             }
-            self.withdraw_plan(ctx.now, data, paths);
+            if data.queue().has_plan() {
+                self.withdraw_plan(ctx.now, data, paths);
+            }
             self.decisions += 1;
             let seen = SchedulerInputs { data, paths };
             if self.is_full(ctx, seen) {
@@ -319,6 +321,7 @@ impl Scheduling {
 
     /// Returns true if there is data that no path may send, because the quotas of all of them are used up. A
     /// server does not know what other paths its client has.
+    #[inline(never)]
     pub(crate) fn is_over_quota(&self, seen: SchedulerInputs<'_>) -> bool {
         let (queue, segment) = (seen.data.queue(), self.segment_size());
         let spent = |path| self.prices.left(path).is_some_and(|left| left < segment);
@@ -333,6 +336,7 @@ impl Scheduling {
             && (!joins || seen.paths.spec.paths.iter().all(|it| spent(it.path)))
     }
 
+    #[inline(never)]
     fn on_wait(&mut self, ctx: &mut Context<'_>, seen: SchedulerInputs<'_>, reason: Reason) {
         self.due = false;
         let block = match reason {

@@ -220,9 +220,9 @@ impl Scheduling {
 
     /// Withdraws assignments if the set of candidates has changed since, for example because a
     /// subflow has recovered from a timeout. They were planned for other candidates.
+    #[inline(never)]
     pub(crate) fn withdraw_plan(&mut self, now: Time, data: &mut DataLevel, paths: &mut Paths) {
-        if data.queue().has_plan()
-            && !paths.spec.config.kernel_rules.keep_data
+        if !paths.spec.config.kernel_rules.keep_data
             && self.candidates(SchedulerInputs { data, paths }, now) != self.assigned_among
         {
             data.withdraw_plan();

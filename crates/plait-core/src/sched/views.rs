@@ -7,7 +7,7 @@ use crate::sched::{SchedulerInputs, Scheduling};
 use crate::tcp::subflow::Subflow;
 use alloc::vec::Vec;
 use plait_base::{SubflowSet, Time};
-use plait_sched::{LatestView, PriceView, SubflowView};
+use plait_sched::{LatestView, Needs, PriceView, SubflowView};
 
 /// The views of the subflows that carry data.
 #[derive(Debug)]
@@ -45,6 +45,80 @@ pub(super) struct Stale {
 struct Viewed<'a> {
     subflow: &'a Subflow,
     price: PriceView,
+}
+
+impl Viewed<'_> {
+    /// Sets every field of a view. Each is written at once: a view that is built first has more fields
+    /// than the processor has registers, so each field would be written twice.
+    #[inline(always)]
+    fn fill(self, seen: SchedulerInputs<'_>, needs: Needs, full: u32, view: &mut SubflowView) {
+        let (subflow, sender) = (self.subflow, self.subflow.sender());
+        let SubflowView {
+            id,
+            open,
+            joined,
+            backup,
+            price,
+            pf,
+            ca,
+            mss,
+            cwnd,
+            cap,
+            ssthresh,
+            inflight,
+            outstanding,
+            queued,
+            srtt,
+            rttvar,
+            last_rtt,
+            min_rtt,
+            rtt_at,
+            rto,
+            tsq_blocked,
+            rec_cwnd,
+            pacing_rate,
+            timeouts,
+            latest: LatestView { delivery_rate, last_send },
+        } = view;
+        *id = subflow.id();
+        *open = subflow.state().sends_data();
+        *joined = subflow.status().joined();
+        *backup = subflow.status().is_backup();
+        *price = self.price;
+        *pf = subflow.status().pf();
+        *ca = seen.data.ca(sender.ca());
+        *mss = full;
+        *cwnd = sender.uncapped_cwnd();
+        *cap = sender.limits.cap();
+        *ssthresh = sender.cc.ssthresh();
+        *inflight = sender.tx.inflight();
+        *outstanding = sender.tx.outstanding();
+        *queued = seen.data.queue().assigned(subflow.id());
+        *srtt = sender.rtt.srtt();
+        *rttvar = sender.rtt.rttvar();
+        *last_rtt = sender.rtt.latest();
+        *min_rtt = sender.rtt.min();
+        *rtt_at = sender.rtt.sampled_at();
+        *rto = sender.rtt.rto();
+        *tsq_blocked = seen.paths.held_back(subflow);
+        *rec_cwnd = sender.limits.rec_cwnd();
+        *pacing_rate = match sender.rtt.srtt() {
+            _ if !needs.pacing_rate => 0,
+            Some(_) => sender.pacing_rate(),
+            // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
+            None => sender.cwnd(),
+        };
+        *timeouts = if subflow.status().pf() { sender.rtt.backoff() } else { 0 };
+        *delivery_rate = sender.delivery_rate();
+        *last_send = sender.last_send();
+    }
+}
+
+/// Updates a view in place.
+#[inline(never)]
+fn renew(seen: SchedulerInputs<'_>, needs: Needs, view: &mut SubflowView, mss: u32) {
+    let of = Viewed { subflow: seen.paths.subflow(view.id), price: view.price };
+    of.fill(seen, needs, mss, view);
 }
 
 impl Stale {
@@ -100,80 +174,8 @@ impl Scheduling {
     /// Returns the scheduler's view of a subflow.
     fn subflow_view(&self, seen: SchedulerInputs<'_>, of: Viewed<'_>, mss: u32) -> SubflowView {
         let mut view = SubflowView::new(of.subflow.id(), mss, 0);
-        self.fill(seen, of, mss, &mut view);
+        of.fill(seen, self.needs, mss, &mut view);
         view
-    }
-
-    /// Sets every field of a view. Each is written at once: a view that is built first has more fields
-    /// than the processor has registers, so each field would be written twice.
-    #[inline(always)]
-    fn fill(&self, seen: SchedulerInputs<'_>, of: Viewed<'_>, full: u32, view: &mut SubflowView) {
-        let (subflow, sender) = (of.subflow, of.subflow.sender());
-        let SubflowView {
-            id,
-            open,
-            joined,
-            backup,
-            price,
-            pf,
-            ca,
-            mss,
-            cwnd,
-            cap,
-            ssthresh,
-            inflight,
-            outstanding,
-            queued,
-            srtt,
-            rttvar,
-            last_rtt,
-            min_rtt,
-            rtt_at,
-            rto,
-            tsq_blocked,
-            rec_cwnd,
-            pacing_rate,
-            timeouts,
-            latest: LatestView { delivery_rate, last_send },
-        } = view;
-        *id = subflow.id();
-        *open = subflow.state().sends_data();
-        *joined = subflow.status().joined();
-        *backup = subflow.status().is_backup();
-        *price = of.price;
-        *pf = subflow.status().pf();
-        *ca = seen.data.ca(sender.ca());
-        *mss = full;
-        *cwnd = sender.uncapped_cwnd();
-        *cap = sender.limits.cap();
-        *ssthresh = sender.cc.ssthresh();
-        *inflight = sender.tx.inflight();
-        *outstanding = sender.tx.outstanding();
-        *queued = seen.data.queue().assigned(subflow.id());
-        *srtt = sender.rtt.srtt();
-        *rttvar = sender.rtt.rttvar();
-        *last_rtt = sender.rtt.latest();
-        *min_rtt = sender.rtt.min();
-        *rtt_at = sender.rtt.sampled_at();
-        *rto = sender.rtt.rto();
-        *tsq_blocked = seen.paths.held_back(subflow);
-        *rec_cwnd = sender.limits.rec_cwnd();
-        *pacing_rate = match sender.rtt.srtt() {
-            _ if !self.needs.pacing_rate => 0,
-            Some(_) => sender.pacing_rate(),
-            // RFC 6298 section 2.1 assumes one second if the RTT is unknown.
-            None => sender.cwnd(),
-        };
-        *timeouts = if subflow.status().pf() { sender.rtt.backoff() } else { 0 };
-        *delivery_rate = sender.delivery_rate();
-        *last_send = sender.last_send();
-    }
-
-    /// Updates a view in place.
-    #[inline(never)]
-    fn renew(&self, seen: SchedulerInputs<'_>, view: &mut SubflowView, mss: u32) {
-        let of = Viewed { subflow: seen.paths.subflow(view.id), price: view.price };
-        self.fill(seen, of, mss, view);
     }
 
     /// Updates the rest of the quotas, which other connections use as well.
@@ -226,9 +228,9 @@ impl Scheduling {
             return;
         }
         self.views.unseen |= !stale.acked.is_empty();
-        let mut views = core::mem::take(&mut self.views.list);
+        let Scheduling { views, needs, .. } = self;
         let mut left = SubflowSet(stale.acked.0 | stale.sent.0);
-        for view in &mut views {
+        for view in &mut views.list {
             let id = view.id;
             if !left.contains(id) {
                 continue;
@@ -237,7 +239,7 @@ impl Scheduling {
             let subflow = paths.subflow(id);
             // A start after an idle time may change all that such a controller sets.
             if stale.acked.contains(id) || subflow.sender().cc.is_rated() {
-                self.renew(SchedulerInputs { data, paths }, view, common.segment_size);
+                renew(SchedulerInputs { data, paths }, *needs, view, common.segment_size);
             } else {
                 let held = paths.held_back(subflow);
                 view.cwnd = subflow.sender().uncapped_cwnd();
@@ -251,7 +253,6 @@ impl Scheduling {
                 break;
             }
         }
-        self.views.list = views;
     }
 
     /// Returns true if every view equals one that is built now.

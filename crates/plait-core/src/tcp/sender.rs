@@ -227,6 +227,7 @@ impl Sender {
     }
 
     /// Returns true if the host's queue holds enough of this subflow's data that more must wait.
+    #[inline(never)]
     pub(crate) fn tsq_blocked(&self, mss: u64) -> bool {
         let size = host_queue::truesize(mss as u32);
         let queued = self.host_queue.as_ref().map_or(0, |queue| queue.bytes());
@@ -246,6 +247,7 @@ impl Sender {
     /// Returns true if `len` more bytes would exceed the advertised window of this subflow. With
     /// nothing in flight they never do: the advertised window may be old, and no acknowledgement
     /// would update it.
+    #[inline(never)]
     pub(crate) fn exceeds_window(&self, len: u64) -> bool {
         !self.tx.is_empty() && self.tx.nxt() + len > self.limits.edge
     }
