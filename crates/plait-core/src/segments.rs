@@ -77,16 +77,19 @@ impl Syn<'_> {
 }
 
 /// Contents of a segment besides its acknowledgement. `seq` counts from 0 at our SYN.
+#[derive(Clone, Copy)]
 pub(crate) struct Content {
     pub(crate) seq: SendSsn,
     pub(crate) flags: Flags,
-    pub(crate) payload: Payload,
-    pub(crate) mapping: Option<DataRange>,
+    /// The data in its payload.
+    pub(crate) carried: Option<DataRange>,
+    /// Its data has a mapping.
+    pub(crate) mapped: bool,
 }
 
 impl Content {
     /// Returns an empty segment at `seq`.
     pub(crate) const fn bare(seq: SendSsn, flags: Flags) -> Content {
-        Content { seq, flags, payload: Payload::Empty, mapping: None }
+        Content { seq, flags, carried: None, mapped: false }
     }
 }

@@ -2,12 +2,11 @@
 //! data, acknowledgements.
 
 use crate::conn::Connection;
-use crate::conn::rounds::Round;
 use crate::context::Context;
 use crate::data::sending::Written;
 use crate::error::Error;
 use crate::event::Carry;
-use crate::paths::control::{Control, Dispatch, LostSegment, PendingAck, SentData};
+use crate::paths::control::{Built, Control, Dispatch, LostSegment, PendingAck, SentData};
 use crate::paths::writing::{Write, WriteRoom};
 use crate::sched::NextStep;
 use crate::sched::orders::{AssignedData, SendOrder};
@@ -29,22 +28,20 @@ impl Connection {
 
     /// Returns the next segment to send, if there is any.
     pub(crate) fn poll_transmit(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
-        let Round { control, lost, acks } = self.rounds.next(&self.paths);
+        self.rounds.begin(&self.paths);
         let ending = self.data.closing().is_ending();
-        if control {
-            let transmit = self.poll_control(ctx);
-            if transmit.is_some() {
-                return transmit;
+        if self.rounds.round().control {
+            if let Some(transmit) = self.poll_control(ctx) {
+                return Some(transmit);
             }
             self.rounds.on_no_control();
         }
         if self.data.closing().failed() {
             return None;
         }
-        if lost {
-            let transmit = self.poll_lost(ctx);
-            if transmit.is_some() {
-                return transmit;
+        if self.rounds.round().lost {
+            if let Some(transmit) = self.poll_lost(ctx) {
+                return Some(transmit);
             }
             self.rounds.on_no_loss();
         }
@@ -59,7 +56,7 @@ impl Connection {
         if ending && let Some(transmit) = self.poll_end(ctx) {
             return Some(transmit);
         }
-        let transmit = if acks { self.poll_ack(ctx) } else { None };
+        let transmit = if self.rounds.round().acks { self.poll_ack(ctx) } else { None };
         if ending || self.paths.has_signals() {
             self.rounds.on_more_pending();
         }
@@ -100,11 +97,11 @@ impl Connection {
         }
         let range = DataRange::with_len(dsn, u64::from(len));
         self.data.on_retransmitted(range);
-        let mut transmit = self.emit_data(ctx, id, Dispatch { seq, range, carry });
+        let mut built = self.emit_data(ctx, id, Dispatch { seq, range, carry });
         if let Some(mapping) = self.paths.subflow(id).superpacket_mapping(seq) {
-            mapping.repeat(&self.data, &mut transmit.segment);
+            mapping.repeat(&self.data, &mut built.segment);
         }
-        transmit
+        built.on(&self.paths, ctx.conn(), id)
     }
 
     /// Returns the next segment of data chosen by the scheduler.
@@ -121,11 +118,16 @@ impl Connection {
             if !self.scheduling.is_due() {
                 return None;
             }
-            let Some(decision) = self.next_decision(ctx) else {
-                return if self.data.queue().has_plan() { self.poll_assigned(ctx) } else { None };
-            };
-            if let Some(transmit) = self.carry_out(ctx, decision) {
-                return Some(transmit);
+            let mut order = self.scheduling.granted_order(ctx, &mut self.data, &mut self.paths);
+            if order.is_none() {
+                let Some(decision) = self.next_decision(ctx) else {
+                    let planned = self.data.queue().has_plan();
+                    return if planned { self.poll_assigned(ctx) } else { None };
+                };
+                order = self.scheduling.take_order(&mut self.data, decision);
+            }
+            if let Some(order) = order {
+                return Some(self.carry_out(ctx, &order));
             }
         }
     }
@@ -133,10 +135,6 @@ impl Connection {
     /// Returns the scheduler's next decision, or `None` if there is nothing to send now.
     fn next_decision(&mut self, ctx: &mut Context<'_>) -> Option<Decision> {
         let Connection { data, paths, scheduling, rounds, .. } = self;
-        let granted = scheduling.take_granted(ctx, data, paths);
-        if granted.is_some() {
-            return granted;
-        }
         if rounds.has_idle() {
             scheduling.on_windows_changed(paths.validate_idle_windows(ctx, data));
         }
@@ -156,20 +154,21 @@ impl Connection {
     fn poll_assigned(&mut self, ctx: &mut Context<'_>) -> Option<Transmit> {
         let Connection { data, paths, scheduling, .. } = self;
         let AssignedData { id, range } = scheduling.next_assigned(ctx.now, data, paths)?;
-        Some(self.send_range(ctx, id, range, Carry::New))
+        let built = self.send_range(ctx, id, range, Carry::New);
+        Some(built.on(&self.paths, ctx.conn(), id))
     }
 
-    fn carry_out(&mut self, ctx: &mut Context<'_>, decision: Decision) -> Option<Transmit> {
+    fn carry_out(&mut self, ctx: &mut Context<'_>, order: &SendOrder) -> Transmit {
+        let SendOrder { subflow: id, range, carry, whole } = *order;
         let Connection { data, paths, scheduling, .. } = self;
-        let SendOrder { subflow: id, range, carry, whole } =
-            scheduling.take_order(data, decision)?;
-        if whole
+        let grows = whole
             && paths.may_grow(data, id, range, scheduling.segment_size())
-            && !self.tells_infinite(id)
-        {
-            return Some(self.send_superpacket(ctx, id, range));
-        }
-        Some(self.send_range(ctx, id, range, carry))
+            && !self.tells_infinite(id);
+        let built = match grows {
+            true => self.send_superpacket(ctx, id, range),
+            false => self.send_range(ctx, id, range, carry),
+        };
+        built.on(&self.paths, ctx.conn(), id)
     }
 
     #[inline(always)]
@@ -179,7 +178,7 @@ impl Connection {
         id: SubflowId,
         range: DataRange,
         carry: Carry,
-    ) -> Transmit {
+    ) -> Built {
         let full = self.scheduling.segment_size();
         let seq = self.paths.note_sent(ctx.now, &mut self.data, id, range, full);
         if self.paths.spec.config.kernel_rules.reduce_unused {
@@ -198,7 +197,7 @@ impl Connection {
         ctx: &mut Context<'_>,
         id: SubflowId,
         first: DataRange,
-    ) -> Transmit {
+    ) -> Built {
         let seq = self.scheduling.note_sent(ctx, &mut self.paths, id, first);
         self.timers.await_data_ack(ctx.now, || self.paths.longest_rto(&self.data));
         let Connection { data, paths, scheduling, .. } = self;
@@ -207,8 +206,7 @@ impl Connection {
         if range.len() > first.len() {
             self.paths.remember_superpacket(id, seq, range, &segment);
         }
-        let path = self.paths.subflow(id).address().path();
-        Transmit { path, segment, report: None, cut: first.len() as u16 }
+        Built { segment, cut: first.len() as u16 }
     }
 
     /// Returns true if data segments of the subflow `id` still carry the infinite mapping.
@@ -270,13 +268,13 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn emit_data(&mut self, ctx: &mut Context<'_>, id: SubflowId, dispatch: Dispatch) -> Transmit {
+    fn emit_data(&mut self, ctx: &mut Context<'_>, id: SubflowId, dispatch: Dispatch) -> Built {
         let Connection { data, paths, scheduling, notices, .. } = self;
         scheduling.on_data_sent(paths, id, dispatch);
-        let SentData { transmit, resized } = paths.emit(ctx, data, notices, id, dispatch);
+        let SentData { segment, resized } = paths.emit(ctx, data, notices, id, dispatch);
         if resized {
             scheduling.on_subflows_changed();
         }
-        transmit
+        Built { segment, cut: 0 }
     }
 }

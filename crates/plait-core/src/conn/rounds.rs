@@ -36,18 +36,22 @@ pub(super) struct Round {
 }
 
 impl Rounds {
-    /// Returns the kinds for the next round.
+    /// Looks for the kinds of the next round.
     #[inline(always)]
-    pub(super) fn next(&mut self, paths: &Paths) -> Round {
+    pub(super) fn begin(&mut self, paths: &Paths) {
         if !self.known {
-            *self = Rounds::of(paths);
+            self.look(paths);
         }
-        self.round
+    }
+
+    /// Returns the kinds of this round.
+    pub(super) const fn round(&self) -> &Round {
+        &self.round
     }
 
     /// Summarizes all subflows.
     #[inline(always)]
-    fn of(paths: &Paths) -> Rounds {
+    fn look(&mut self, paths: &Paths) {
         let (mut control, mut lost, mut acks, mut idle) = (0, 0, false, false);
         for subflow in paths.subflows().iter() {
             control |= subflow.pending().control_bits();
@@ -55,8 +59,13 @@ impl Rounds {
             acks |= subflow.pending().ack();
             idle |= subflow.is_quiet();
         }
-        let round = Round { control: control != 0, lost: lost != 0, acks };
-        Rounds { known: true, round, stage: Stage::Usual, idle }
+        // Each is stored by itself: a value of all of them would be packed first.
+        self.round.control = control != 0;
+        self.round.lost = lost != 0;
+        self.round.acks = acks;
+        self.idle = idle;
+        self.stage = Stage::Usual;
+        self.known = true;
     }
 
     /// Notes an input. Any kind may be pending again, unless the input was quiet and nothing else is due.

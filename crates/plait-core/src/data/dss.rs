@@ -5,7 +5,7 @@ use crate::data::agreement::{Mode, dsn_in_step};
 use crate::data::level::DataLevel;
 use crate::data::verifier::ChecksummedMapping;
 use plait_base::{ByteRange, DataRange, Dsn, RecvRange, RecvSpace, RecvSsn, SendSsn, SubflowSpace};
-use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Payload, Segment, Sum};
+use plait_wire::{DataAck, Dss, Mapping, MpCapable, Mptcp, Segment, Sum};
 
 /// Bytes of MP_CAPABLE with data beyond a DSS: 24, and 20 (RFC 8684 sections 3.1 and 3.3).
 pub(crate) const KEYS_OVER_DSS: u64 = 4;
@@ -31,17 +31,17 @@ impl DataLevel {
 
     /// Returns the checksum of our mapping of `data`.
     #[inline(never)]
-    pub(crate) fn sum(&self, data: DataRange, seq: SendSsn, payload: &Payload) -> u16 {
+    pub(crate) fn sum(&self, data: DataRange, seq: SendSsn) -> u16 {
         let dsn = self.keys.own.wire(data.start);
         let mut sum = Sum::of_mapping(dsn, seq.low(), data.len() as u16);
-        sum.add_payload(payload);
+        sum.add_payload(&self.queue.payload(data));
         sum.checksum()
     }
 
     /// Returns the checksum of our mapping of `data`, whose first byte has `seq`, if checksums are
     /// in use.
-    pub(crate) fn checksum(&self, data: DataRange, seq: SendSsn, payload: &Payload) -> Option<u16> {
-        self.agreed.checksums().then(|| self.sum(data, seq, payload))
+    pub(crate) fn checksum(&self, data: DataRange, seq: SendSsn) -> Option<u16> {
+        self.agreed.checksums().then(|| self.sum(data, seq))
     }
 
     /// Returns the checksum of a DATA_FIN without data, which covers the pseudo header only.

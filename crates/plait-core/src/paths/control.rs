@@ -12,7 +12,8 @@ use crate::tcp::send::Sent;
 use crate::tcp::state::Step;
 use crate::tcp::subflow::Subflow;
 use alloc::boxed::Box;
-use plait_base::{DataRange, SendSsn, SubflowId, Time};
+use plait_base::{ConnId, DataRange, SendSsn, SubflowId, Time};
+use plait_wire::Segment;
 
 impl Paths {
     /// Returns the first lost segment that its subflow may retransmit.
@@ -142,10 +143,7 @@ impl Paths {
         if data.agreed().is_telling() {
             self.writer(ctx, data, id).tell_infinite(&mut segment);
         }
-        let report = Report { conn: ctx.conn(), subflow: id };
-        let report = if self.spec.config.tsq { Some(report) } else { None };
-        let path = self.subflows[id].address().path();
-        SentData { transmit: Transmit { path, segment, report, cut: 0 }, resized }
+        SentData { segment, resized }
     }
 
     /// Returns the next segment with our DATA_FIN, if a subflow can carry it. Our keys are sent
@@ -190,9 +188,26 @@ pub(crate) struct Dispatch {
 
 /// A segment with data.
 pub(crate) struct SentData {
-    pub(crate) transmit: Transmit,
+    pub(crate) segment: Box<Segment>,
     /// The segment size may have changed, because the peer has the infinite mapping.
     pub(crate) resized: bool,
+}
+
+/// A segment, and the payload bytes of each part that the device splits it into.
+pub(crate) struct Built {
+    pub(crate) segment: Box<Segment>,
+    pub(crate) cut: u16,
+}
+
+impl Built {
+    /// Returns it as the next segment of the subflow `id`. A superpacket is not reported.
+    #[inline(always)]
+    pub(crate) fn on(self, paths: &Paths, conn: ConnId, id: SubflowId) -> Transmit {
+        let Built { segment, cut } = self;
+        let reported = paths.spec.config.tsq && cut == 0;
+        let report = if reported { Some(Report { conn, subflow: id }) } else { None };
+        Transmit { path: paths.subflow(id).address().path(), segment, report, cut }
+    }
 }
 
 /// A lost segment of the subflow `id`.

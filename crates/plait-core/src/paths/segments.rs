@@ -182,22 +182,18 @@ impl Writer<'_> {
     #[inline(always)]
     pub(crate) fn data_segment(&mut self, seq: SendSsn, range: DataRange) -> Box<Segment> {
         note_backlog(self.subflow, self.data.queue().unsent());
-        let payload = self.data.queue().payload(range);
-        let mapping = (!self.data.sends_plain()).then_some(range);
-        let content = Content { seq, flags: Flags::PSH, payload, mapping };
-        self.segment(content)
+        let mapped = !self.data.sends_plain();
+        self.segment(Content { seq, flags: Flags::PSH, carried: Some(range), mapped })
     }
 
     /// Builds a segment with `content` and a full acknowledgement.
     #[inline(always)]
     fn segment(&mut self, content: Content) -> Box<Segment> {
-        let Content { seq, flags, payload, mapping } = content;
+        let Content { seq, flags, carried, mapped } = content;
+        let mapping = carried.filter(|_| mapped);
         let field = self.advertise();
         let Writer { subflow, rules, ctx, data } = self;
-        let checksum = match mapping {
-            Some(range) if data.agreed().checksums() => data.checksum(range, seq, &payload),
-            _ => None,
-        };
+        let checksum = mapping.and_then(|range| data.checksum(range, seq));
         let signals = subflow.has_ack_option(data);
         // The first data is carried with MP_CAPABLE, which implies its mapping, from the first byte of the
         // subflow on (RFC 8684 section 3.1). On a join, only its data has a DSS until our HMAC is acknowledged.
@@ -225,8 +221,9 @@ impl Writer<'_> {
         }
         if sacks {
             // A superpacket is split into full segments, each with the same room.
-            let most = if payload.len() > packet { rules.sizes.mss() as u32 } else { u32::MAX };
-            let room = packet.saturating_sub(40 + payload.len().min(most));
+            let len = carried.map_or(0, |range| range.len() as u32);
+            let most = if len > packet { rules.sizes.mss() as u32 } else { u32::MAX };
+            let room = packet.saturating_sub(40 + len.min(most));
             subflow.put_sacks(options, room);
         }
         subflow.note_acknowledged();
@@ -237,7 +234,8 @@ impl Writer<'_> {
         segment.flags = flags.with(Flags::ACK);
         segment.server = subflow.address().server();
         segment.window = field as u16;
-        segment.payload = payload;
+        // Last, so that it is written once and not kept until here.
+        segment.payload = carried.map_or(Payload::Empty, |range| data.queue().payload(range));
         segment
     }
 

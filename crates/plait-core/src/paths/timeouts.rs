@@ -248,6 +248,7 @@ impl Paths {
 
     /// Sets the timers that end a wait of the scheduler for a subflow, for the peer's window to open, or for
     /// a path with room for its quota.
+    #[inline(never)]
     pub(crate) fn arm_wait(&self, parts: &mut Parts<'_>, on: Option<SubflowId>, why: WaitCause) {
         if why.spent {
             parts.timers.await_quota(&self.spec.config, parts.ctx.now, self.client);

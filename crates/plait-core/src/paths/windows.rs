@@ -18,6 +18,7 @@ impl Paths {
 
     /// Notes the subflows that rest because of their prices.
     #[cold]
+    #[inline(never)]
     pub(crate) fn let_rest(&mut self, resting: SubflowSet) {
         self.subflows.let_rest(resting);
     }

@@ -74,6 +74,8 @@ pub(crate) struct SchedulerInputs<'a> {
 struct Grant {
     subflow: SubflowId,
     bytes: u64,
+    /// Only checked builds read it.
+    #[cfg_attr(not(debug_assertions), expect(dead_code))]
     reason: Reason,
 }
 

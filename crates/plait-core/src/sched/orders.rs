@@ -20,8 +20,8 @@ impl Scheduling {
         ctx: &mut Context<'_>,
         data: &DataLevel,
         paths: &mut Paths,
-    ) -> Option<Decision> {
-        let Grant { subflow, bytes, reason } = self.grant;
+    ) -> Option<SubflowId> {
+        let Grant { subflow, bytes, .. } = self.grant;
         let grant = self.views.segment_size();
         if bytes < grant {
             return None;
@@ -41,18 +41,48 @@ impl Scheduling {
         }
         self.grant.bytes -= grant;
         self.decisions += 1;
-        let decision = Decision::Send { subflow, what: What::New { offset: 0 }, grant, reason };
         #[cfg(debug_assertions)]
         {
-            let alike = |it: Decision| match it {
-                Decision::Send { subflow, what, reason, .. } => Some((subflow, what, reason)),
-                _ => None,
-            };
+            let (to, why) = (subflow, self.grant.reason);
             self.refresh_views(data, paths, ctx.now);
-            let seen = SchedulerInputs { data, paths };
-            self.confirm(ctx, seen, |it| alike(it) == alike(decision));
+            self.confirm(ctx, SchedulerInputs { data, paths }, |it| {
+                matches!(it, Decision::Send { subflow, what: What::New { offset: 0 }, reason, .. }
+                    if (subflow, reason) == (to, why))
+            });
         }
-        Some(decision)
+        Some(subflow)
+    }
+
+    /// Takes the data of the next full segment of the grant from the queue.
+    #[inline(always)]
+    pub(crate) fn granted_order(
+        &mut self,
+        ctx: &mut Context<'_>,
+        data: &mut DataLevel,
+        paths: &mut Paths,
+    ) -> Option<SendOrder> {
+        let subflow = self.take_granted(ctx, data, paths)?;
+        self.order_new(data, 0, subflow)
+    }
+
+    /// Takes a segment of new data, which begins `offset` bytes into the unsent data, from the queue.
+    #[inline(always)]
+    fn order_new(
+        &mut self,
+        data: &mut DataLevel,
+        offset: u64,
+        subflow: SubflowId,
+    ) -> Option<SendOrder> {
+        let range = data.take_new(offset, self.segment_size(), subflow)?;
+        self.on_order();
+        Some(SendOrder { subflow, range, carry: Carry::New, whole: true })
+    }
+
+    /// Notes that data was taken. Only one segment may be small.
+    fn on_order(&mut self) {
+        if core::mem::take(&mut self.small_segments) {
+            self.wake();
+        }
     }
 
     /// Takes a full segment of the grant of `subflow`. Returns false if the grant is used up.
@@ -118,7 +148,7 @@ impl Scheduling {
         let Decision::Send { subflow, what, .. } = decision else { return None };
         let mss = self.segment_size();
         let (range, carry) = match what {
-            What::New { offset } => (data.take_new(offset, mss, subflow)?, Carry::New),
+            What::New { offset } => return self.order_new(data, offset, subflow),
             What::Reinject => (data.take_reinjection(subflow)?, Carry::Reinjection),
             What::Redundant(range) => (data.still_needed(range, mss)?, Carry::Redundant),
             What::OppRetx(range) => match self.take_waiting(data, range, subflow) {
@@ -128,13 +158,9 @@ impl Scheduling {
                 None => (data.still_needed(range, mss)?, Carry::Opportunistic),
             },
         };
-        if core::mem::take(&mut self.small_segments) {
-            self.wake();
-        }
-        if carry != Carry::New {
-            data.on_sent_again(range, subflow, carry);
-        }
-        Some(SendOrder { subflow, range, carry, whole: carry == Carry::New })
+        self.on_order();
+        data.on_sent_again(range, subflow, carry);
+        Some(SendOrder { subflow, range, carry, whole: false })
     }
 
     /// Notes that the subflow `id` sends data. Its quota does not count TCP retransmissions.
