@@ -33,7 +33,7 @@ enum Predicted {
 impl Connection {
     /// Processes a segment for the subflow `id` if it is the expected one. Otherwise returns
     /// false and changes nothing.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn try_fast_path(
         &mut self,
         ctx: &mut Context<'_>,

@@ -19,6 +19,12 @@ use crate::timers::ConnectionTimers;
 use plait_base::{DataRange, Dsn, RecvSsn, SendSsn, SubflowId};
 use plait_wire::{Flags, Mptcp, ResetReason, Segment, WireSeq};
 
+/// Processes a segment that seldom comes.
+#[inline(never)]
+fn handle_apart(conn: &mut Connection, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment) {
+    conn.handle(ctx, id, segment);
+}
+
 impl Connection {
     /// Processes a segment for the subflow `id`.
     #[inline(always)]
@@ -235,7 +241,7 @@ impl Connection {
             self.subflow_up(ctx, id);
         }
         for early in self.paths.take_early_answers() {
-            self.handle(ctx, early.id, &early.segment);
+            handle_apart(self, ctx, early.id, &early.segment);
         }
         self.start_joins(ctx);
     }
@@ -270,7 +276,7 @@ impl Connection {
     }
 
     /// Processes a segment for the subflow at `address`, which is likely in the slot `likely`.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn handle_at(
         &mut self,
         ctx: &mut Context<'_>,
@@ -283,7 +289,7 @@ impl Connection {
         }
         let (paths, mut parts) = self.split(ctx);
         if let Some(id) = paths.late_answer(&mut parts, address, segment) {
-            self.handle(ctx, id, segment);
+            handle_apart(self, ctx, id, segment);
             self.rounds.set_quiet(false);
         }
     }
@@ -435,7 +441,7 @@ impl Connection {
     pub(crate) fn adopt(&mut self, ctx: &mut Context<'_>, early: EarlyJoin) {
         let Some(id) = self.paths.take_slot(&mut self.data) else { return };
         if let Some(answer) = self.paths.adopt(ctx.now, &mut self.notices, id, early) {
-            self.handle(ctx, id, &answer);
+            handle_apart(self, ctx, id, &answer);
         }
     }
 }

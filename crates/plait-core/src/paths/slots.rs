@@ -48,6 +48,13 @@ fn flow_of(subflow: &Subflow) -> Flow {
     sender.cc.flow(sender.rtt.srtt(), live && !rests)
 }
 
+/// Returns true if a subflow has `address` and takes segments.
+#[inline(always)]
+fn is_at(subflow: &Subflow, address: Address) -> bool {
+    let open = subflow.state() != State::Closed || subflow.pending().has(ControlSegment::Rst);
+    subflow.address() == address && open
+}
+
 impl Deref for Slots {
     type Target = [Subflow];
 
@@ -166,14 +173,17 @@ impl Slots {
     /// Returns the id of the subflow with `address`; it is usually `likely`.
     #[inline(always)]
     pub(crate) fn find(&self, address: Address, likely: SubflowId) -> Option<SubflowId> {
-        let is_open =
-            |s: &Subflow| s.state() != State::Closed || s.pending().has(ControlSegment::Rst);
-        let open = |s: &Subflow| s.address() == address && is_open(s);
         let first = self.iter().take(likely.index()).all(|s| s.address() != address);
-        if first && self.get(likely.index()).is_some_and(open) {
+        if first && self.get(likely.index()).is_some_and(|s| is_at(s, address)) {
             return Some(likely);
         }
-        self.iter().find(|s| open(s)).map(Subflow::id)
+        self.search(address)
+    }
+
+    /// Returns the id of the first open subflow with `address`.
+    #[inline(never)]
+    fn search(&self, address: Address) -> Option<SubflowId> {
+        self.iter().find(|s| is_at(s, address)).map(Subflow::id)
     }
 
     /// Returns true if the peer refuses the join `id` and has sent nothing but its SYN/ACK. It did
