@@ -171,7 +171,7 @@ impl Paths {
     ) -> Option<PendingAck> {
         let ack_pending = |s: &Subflow| s.pending().ack() && s.state().synchronised();
         let id = self.subflows.iter().find(|s| ack_pending(s))?.id();
-        let transmit = self.writer(ctx, data, id).pure_ack();
+        let transmit = self.writer(ctx, data, id).ack_of_data();
         let rest = self.subflows.get(id.index()..).unwrap_or_default();
         let is_last = !rest.iter().any(ack_pending);
         Some(PendingAck { transmit, is_last })

@@ -59,9 +59,20 @@ impl Writer<'_> {
 
     /// Builds an acknowledgement with sequence number `seq`.
     fn ack(&mut self, seq: SendSsn, flags: Flags) -> Transmit {
-        let content = Content::bare(seq, flags);
-        let segment = self.segment(content);
+        self.ack_inlined(seq, flags)
+    }
+
+    #[inline(always)]
+    fn ack_inlined(&mut self, seq: SendSsn, flags: Flags) -> Transmit {
+        let segment = self.segment(Content::bare(seq, flags));
         Transmit { path: self.subflow.address().path(), segment, report: None, cut: 0 }
+    }
+
+    /// Builds the pure ACK that data is due.
+    #[inline(always)]
+    pub(super) fn ack_of_data(&mut self) -> Transmit {
+        let seq = self.subflow.sender().tx.nxt();
+        self.ack_inlined(seq, Flags::default())
     }
 
     /// Builds a pure ACK.

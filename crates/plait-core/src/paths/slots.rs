@@ -314,18 +314,26 @@ impl Slots {
         id: SubflowId,
         f: impl FnOnce(&mut Subflow, Flows<'_>) -> R,
     ) -> R {
-        let subflow = &mut self[id];
-        if !subflow.sender().cc.couples() {
+        let (own, all);
+        let flows = if self[id].sender().cc.couples() {
+            all = self.flows();
+            Flows { all: &all[..self.len()], own: id.index() }
+        } else {
             // A single controller reads only the RTT of its own entry.
-            let own = [Flow { srtt: subflow.sender().rtt.srtt(), ..NO_FLOW }];
-            return f(subflow, Flows { all: &own, own: 0 });
-        }
+            own = [Flow { srtt: self[id].sender().rtt.srtt(), ..NO_FLOW }];
+            Flows { all: &own, own: 0 }
+        };
+        f(&mut self[id], flows)
+    }
+
+    /// Returns all flows, those of unused slots last.
+    #[inline(never)]
+    fn flows(&self) -> [Flow; SubflowId::MAX] {
         let mut all = [NO_FLOW; SubflowId::MAX];
         for (flow, subflow) in all.iter_mut().zip(&**self) {
             *flow = flow_of(subflow);
         }
-        let flows = Flows { all: &all[..self.len()], own: id.index() };
-        f(&mut self[id], flows)
+        all
     }
 
     /// Returns the traffic of its subflows, ended ones included.
