@@ -355,8 +355,7 @@ impl<'a> Estimate<'a> {
     /// sent on this path at the same time has arrived, and its acknowledgement has returned on `main`.
     pub(super) fn holds_up(&self, main: &Estimate<'_>, room: u64) -> bool {
         let held = self.arrival + main.min_rtt.over(2);
-        self.min_rtt > main.min_rtt
-            && bytes_in(main.pace.min(main.window_pace()), held) >= room
+        self.min_rtt > main.min_rtt && bytes_in(main.pace.min(main.window_pace()), held) >= room
     }
 
     /// Returns true if the data in flight shows no queue.

@@ -25,8 +25,8 @@ use burst::Burst;
 use estimate::{Copying, Learning, Rules};
 use memory::Memory;
 use params::{
-    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, HOLD, LATE, LOST, MAIN_CAP,
-    ONCE, PASSED, PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
+    BACKLOG, BURST, CAP, COPIES, DOUBT, EAGER, FULL, GROWTH, HEDGE, HELD, HOLD, LATE, LOST,
+    MAIN_CAP, ONCE, PASSED, PATIENT, PROBE, QUEUED, REPAIR, RISK, ROUND, SIDE_CAP, SPARE, WITHIN,
 };
 use paths::Estimates;
 use plait_base::Span;
