@@ -182,18 +182,17 @@ impl Open {
 
     /// Appends lines in one call, so that other processes cannot interleave with them.
     fn append(&mut self, lines: Vec<String>) -> io::Result<()> {
-        let keys: Vec<_> = lines
-            .iter()
-            .map(|line| line.split_once(' ').and_then(|(key, _)| number(key)))
-            .collect();
-        let lines: Vec<String> = lines.iter().map(|line| sealed(line)).collect();
-        let mut text = lines.join("\n");
-        text.push('\n');
+        let with_key = |line: String| {
+            let key = line.split_once(' ').and_then(|(key, _)| number(key));
+            (key, sealed(&line) + "\n")
+        };
+        let lines: Vec<_> = lines.into_iter().map(with_key).collect();
+        let text: String = lines.iter().map(|(_, line)| line.as_str()).collect();
         self.appended.write_all(text.as_bytes())?;
         let mut at = self.appended.stream_position()?.saturating_sub(text.len() as u64);
-        for (key, line) in keys.into_iter().zip(lines) {
-            self.places.extend(key.map(|key| (key, (at, line.len()))));
-            at += line.len() as u64 + 1;
+        for (key, line) in lines {
+            self.places.extend(key.map(|key| (key, (at, line.len() - 1))));
+            at += line.len() as u64;
         }
         Ok(())
     }
