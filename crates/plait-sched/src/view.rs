@@ -137,7 +137,7 @@ pub struct ConnectionView {
     pub app_blocked: bool,
     /// Free bytes of the send buffer.
     pub sndbuf_free: u64,
-    /// Size of the send buffer in bytes.
+    /// Size of the send buffer in bytes; zero without one.
     pub sndbuf: u64,
 }
 

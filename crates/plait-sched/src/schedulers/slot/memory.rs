@@ -81,7 +81,11 @@ impl Memory {
         let full = view.connection.sndbuf_free < segment_len(view);
         let limited = unsent > at_hand || full;
         let window = to_window_end(snd_una);
-        let room = window.min(view.connection.sndbuf);
+        // A stack without a send buffer has a size of zero.
+        let room = match view.connection.sndbuf {
+            0 => window,
+            size => window.min(size),
+        };
         let work = Work { window, room, unsent, at_hand, limited, full };
         Paths::new(list, view, &self.lanes, rules, work)
     }
