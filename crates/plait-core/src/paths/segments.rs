@@ -68,7 +68,7 @@ impl Writer<'_> {
         Transmit { path: self.subflow.address().path(), segment, report: None, cut: 0 }
     }
 
-    /// Builds the pure ACK that data is due.
+    /// Builds a pure ACK, in the code of its caller: received data is acknowledged so often.
     #[inline(always)]
     pub(super) fn ack_of_data(&mut self) -> Transmit {
         let seq = self.subflow.sender().tx.nxt();
@@ -77,8 +77,7 @@ impl Writer<'_> {
 
     /// Builds a pure ACK.
     pub(super) fn pure_ack(&mut self) -> Transmit {
-        let seq = self.subflow.sender().tx.nxt();
-        self.ack(seq, Flags::default())
+        self.ack_of_data()
     }
 
     /// Returns the next segment that is due before a SYN: an MP_FASTCLOSE, a RST for a segment of

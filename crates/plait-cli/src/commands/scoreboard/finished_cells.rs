@@ -1,4 +1,4 @@
-//! A file with the finished cells of a random scoreboard, one line of JSON each.
+//! A file with the finished cells of a random scoreboard: each line is a checksum, and a cell as JSON.
 
 use crate::failure::Failure;
 use plait_lab::scoreboard::random::Played;
@@ -20,7 +20,7 @@ impl FinishedCells {
     /// Opens the file for `key`, which names the options and the program, in `directory`. Lines
     /// that are no cell, or were changed, are ignored.
     pub(super) fn open(directory: &Path, key: &str) -> io::Result<FinishedCells> {
-        let name = format!("board-{}.jsonl", fingerprint(key.as_bytes()));
+        let name = format!("board-{}.txt", fingerprint(key.as_bytes()));
         let (log, lines) = AppendLog::open(directory, &name)?;
         let cell = |line: &String| serde_json::from_str::<Played>(line).ok();
         let known = lines.iter().filter_map(cell).map(|cell| (cell.number, cell)).collect();
